@@ -1,0 +1,3 @@
+"""ParaRecover core: plans, records, taxonomy, rubric, scores. No Streamlit, no SQLite."""
+
+__version__ = "0.1.0"
