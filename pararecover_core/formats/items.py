@@ -104,3 +104,30 @@ class Item(msgspec.Struct, frozen=True):
 
     place: Place
     content: Instance | Replan | Trajectory | Score | Answer | Mark | Reject
+
+
+class ScoreRow(msgspec.Struct, frozen=True):
+    """One current score with what names its replan and instance: a row of the long form.
+
+    Attributes:
+        replan: Key of the replan.
+        instance: Key of the instance.
+        id: The instance's id in its file, "" where none.
+        score: As ``Score.value``; None where only a note is left.
+        revealed: Whether the score was made after the reveal.
+    """
+
+    replan: str
+    instance: str
+    id: str
+    query_id: str
+    level: int
+    source: str
+    agent: str
+    dimension: str
+    scorer: str
+    score: float | None
+    note: str = ""
+    at: str = ""
+    rubric: str = ""
+    revealed: bool = False
