@@ -1,0 +1,1 @@
+"""The executable tool environment: real Python functions with typed schemas."""

@@ -1,0 +1,408 @@
+"""Tasks composed from atomic tool calls: in sequence, in parallel, in parallel then in sequence.
+
+Two calls are joined where an output of one has the kind of an input of the other. The query is
+written from the composition and holds every value that no tool makes; the ground truth is what
+running the composition gives.
+
+Source: paper section 2.1.1 (after BUTTON's composition of atomic tasks); the tools are ours.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from pararecover_core.plan import RESPONSE, ROOT, Plan
+from pararecover_core.sandbox.draw_values import Draw
+from pararecover_core.sandbox.kinds import Kind
+from pararecover_core.sandbox.registry import SandboxTool, call, tools
+
+MAX_CALLS, MAX_DEPTH, MAX_WIDTH = 15, 8, 6
+_TRIES = 60
+
+
+class Shape(StrEnum):
+    """How the calls of a task hang together."""
+
+    SEQUENCE = "sequence"
+    PARALLEL = "parallel"
+    PARALLEL_THEN_SEQUENCE = "parallel then sequence"
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A value that comes from another step's result."""
+
+    step: int
+    field: str
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One call: a tool and its values, literal or linked."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+    @property
+    def needs(self) -> tuple[int, ...]:
+        """Steps whose results it uses, in order, without repeats."""
+        links = (value.step for value in self.arguments.values() if isinstance(value, Link))
+        return tuple(sorted(set(links)))
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A task with its ground truth.
+
+    Attributes:
+        steps: N calls in a topological order, 2 <= N <= 15.
+        tools: Names of the listed tools: those needed and distractors, shuffled.
+        results: N results, one a step, from running the steps.
+        goals: Indices of the steps whose results the answer must hold: those nothing else uses.
+    """
+
+    seed: str
+    shape: Shape
+    query: str
+    steps: tuple[Step, ...]
+    tools: tuple[str, ...]
+    results: tuple[dict[str, Any], ...]
+    goals: tuple[int, ...]
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Layer of each step, from 1: one more than the largest among those it needs."""
+        layers: list[int] = []
+        for step in self.steps:
+            layers.append(1 + max((layers[needed] for needed in step.needs), default=0))
+        return tuple(layers)
+
+    @property
+    def calls(self) -> int:
+        """Calls of the optimal plan (``funcall_times_gt``)."""
+        return len(self.steps)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the optimal plan, the response included (``round_gt``)."""
+        return max(self.layers) + 1
+
+    @property
+    def width(self) -> int:
+        """The most calls in one round of the optimal plan."""
+        return max(Counter(self.layers).values())
+
+    def plan(self) -> Plan:
+        """The optimal plan with nothing executed; ids are "1" to "N"."""
+        tasks = [node(ROOT, "", {}, self.query, [], done=True)]
+        for index, step in enumerate(self.steps):
+            para = {name: reference(value) for name, value in step.arguments.items()}
+            needed = [step_id(i) for i in step.needs] or [ROOT]
+            description = _sentence(_ask(step, self.steps, short=True))
+            tasks.append(node(step_id(index), step.tool, para, description, needed))
+        goals = [step_id(goal) for goal in self.goals]
+        tasks.append(node(RESPONSE, "", {}, "Sum up the results and answer.", goals))
+        return Plan.parse({"tasks": tasks})
+
+
+def node(
+    node_id: str,
+    name: str,
+    para: dict[str, Any],
+    description: str,
+    dependencies: Sequence[str],
+    *,
+    done: bool = False,
+) -> dict[str, Any]:
+    """A node as the published files write it."""
+    return {
+        "id": node_id,
+        "name": name,
+        "para": para,
+        "desc": description,
+        "dep": list(dependencies),
+        "status": done,
+    }
+
+
+def step_id(index: int) -> str:
+    """The node id of a step."""
+    return str(index + 1)
+
+
+def reference(value: Any) -> Any:
+    """A value as the plan writes it: a link as "$ID.field", a literal as it is."""
+    return f"${step_id(value.step)}.{value.field}" if isinstance(value, Link) else value
+
+
+@cache
+def _by_output() -> dict[str, tuple[tuple[str, str], ...]]:
+    """Kind name to (tool, field) pairs that make it."""
+    makers: dict[str, list[tuple[str, str]]] = {}
+    for found in tools().values():
+        for field, kind in found.outputs.items():
+            makers.setdefault(kind.name, []).append((found.name, field))
+    return {kind: tuple(pairs) for kind, pairs in makers.items()}
+
+
+@cache
+def _by_input() -> dict[str, tuple[str, ...]]:
+    """Kind name to tools that require it."""
+    users: dict[str, list[str]] = {}
+    for found in tools().values():
+        for name in found.required:
+            users.setdefault(found.inputs[name].kind.name, []).append(found.name)
+    return {kind: tuple(dict.fromkeys(names)) for kind, names in users.items()}
+
+
+@cache
+def _starters() -> tuple[str, ...]:
+    """Tools whose required inputs can all be written into a query."""
+    return tuple(
+        found.name
+        for found in tools().values()
+        if found.required and all(found.inputs[n].kind.sample for n in found.required)
+    )
+
+
+class _Builder:
+    """Steps under construction, each run as soon as it is added."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.steps: list[Step] = []
+        self.results: list[dict[str, Any]] = []
+        self.layers: list[int] = []
+
+    def add(self, name: str, links: Mapping[str, Link]) -> int | None:
+        """Run a call with these links and drawn literals; None where it cannot be made."""
+        found = tools()[name]
+        arguments: dict[str, Any] = {}
+        for parameter in found.required:
+            kind = found.inputs[parameter].kind
+            link = links.get(parameter) or (None if kind.sample else self._producer(kind))
+            if link:
+                arguments[parameter] = link
+            elif kind.sample:
+                arguments[parameter] = kind.sample(self.draw)
+            else:
+                return None
+        return self._run(Step(name, arguments))
+
+    def _run(self, step: Step) -> int | None:
+        layer = 1 + max((self.layers[i] for i in step.needs), default=0)
+        full = Counter(self.layers)[layer] >= MAX_WIDTH or len(self.steps) >= MAX_CALLS
+        values = {
+            name: self.results[value.step][value.field] if isinstance(value, Link) else value
+            for name, value in step.arguments.items()
+        }
+        same = any(s.tool == step.tool and self._values(s) == values for s in self.steps)
+        if full or same or layer > MAX_DEPTH or len(set(map(str, values.values()))) < len(values):
+            return None
+        outcome = call(step.tool, values)
+        if outcome.value is None:
+            return None
+        self.steps.append(step)
+        self.results.append(outcome.value)
+        self.layers.append(layer)
+        return len(self.steps) - 1
+
+    def _values(self, step: Step) -> dict[str, Any]:
+        return {
+            name: self.results[value.step][value.field] if isinstance(value, Link) else value
+            for name, value in step.arguments.items()
+        }
+
+    def _producer(self, kind: Kind) -> Link | None:
+        """A link to any earlier output of a kind."""
+        links = [
+            Link(index, field)
+            for index, step in enumerate(self.steps)
+            for field, made in tools()[step.tool].outputs.items()
+            if made.name == kind.name
+        ]
+        return self.draw.choice(links) if links else None
+
+    def follow(self, index: int) -> int | None:
+        """Add a call that uses an output of step ``index``."""
+        outputs = list(tools()[self.steps[index].tool].outputs.items())
+        for _ in range(_TRIES):
+            field, kind = self.draw.choice(outputs)
+            users = _by_input().get(kind.name, ())
+            if not users:
+                continue
+            user = tools()[self.draw.choice(users)]
+            entry = next(n for n in user.required if user.inputs[n].kind.name == kind.name)
+            added = self.add(user.name, {entry: Link(index, field)})
+            if added is not None:
+                return added
+        return None
+
+    def join(self, left: int, right: int) -> int | None:
+        """Add a call that uses an output of both steps."""
+        for user in self.draw.sample(list(tools().values()), len(tools())):
+            links = self._two_links(user, left, right)
+            if links:
+                added = self.add(user.name, links)
+                if added is not None:
+                    return added
+        return None
+
+    def _two_links(self, user: SandboxTool, left: int, right: int) -> dict[str, Link]:
+        links: dict[str, Link] = {}
+        waiting = [left, right]
+        for name in user.required:
+            kind = user.inputs[name].kind
+            for index in waiting:
+                made = tools()[self.steps[index].tool].outputs
+                field = next((f for f, k in made.items() if k.name == kind.name), None)
+                if field:
+                    links[name] = Link(index, field)
+                    waiting.remove(index)
+                    break
+        return {} if waiting else links
+
+    def start(self) -> int | None:
+        """Add a call that needs nothing but the query."""
+        for _ in range(_TRIES):
+            added = self.add(self.draw.choice(_starters()), {})
+            if added is not None:
+                return added
+        return None
+
+
+def compose(seed: str, *, shape: Shape | None = None, distractors: int = 4) -> Task:
+    """Compose one task.
+
+    Args:
+        seed: Any text; the same seed gives the same task on every machine.
+        shape: How the calls hang together; drawn where None.
+        distractors: How many listed tools the task does not need, >= 0.
+
+    Returns:
+        A task of 2 to 15 calls, depth at most 8, width at most 6, whose steps all succeed.
+    """
+    for attempt in range(_TRIES):
+        draw = Draw("task", seed, attempt)
+        chosen = shape or draw.choice(tuple(Shape))
+        builder = _Builder(draw)
+        _build(builder, chosen)
+        if len(builder.steps) >= 2:
+            return _finish(builder, seed, chosen, distractors)
+    raise AssertionError(f"no task could be composed from the seed {seed!r}")
+
+
+def _build(builder: _Builder, shape: Shape) -> None:
+    draw = builder.draw
+    if shape is Shape.SEQUENCE:
+        _chain(builder, builder.start(), draw.integer(1, MAX_DEPTH - 1))
+        return
+    ends = []
+    for _ in range(draw.integer(2, MAX_WIDTH if shape is Shape.PARALLEL else 4)):
+        end = _chain(builder, builder.start(), draw.integer(0, 2))
+        if end is not None:
+            ends.append(end)
+    if shape is Shape.PARALLEL_THEN_SEQUENCE:
+        while len(ends) >= 2:
+            joined = builder.join(ends[0], ends[1])
+            ends = ends[2:] + ([joined] if joined is not None else [])
+        _chain(builder, len(builder.steps) - 1, draw.integer(0, 3))
+
+
+def _chain(builder: _Builder, start: int | None, length: int) -> int | None:
+    last = start
+    for _ in range(length):
+        following = builder.follow(last) if last is not None else None
+        if following is None:
+            return last
+        last = following
+    return last
+
+
+def _finish(builder: _Builder, seed: str, shape: Shape, distractors: int) -> Task:
+    used = {needed for step in builder.steps for needed in step.needs}
+    needed_tools = list(dict.fromkeys(step.tool for step in builder.steps))
+    listed = needed_tools + _distractors(builder.draw, needed_tools, distractors)
+    steps = tuple(builder.steps)
+    goals = tuple(index for index in range(len(steps)) if index not in used)
+    return Task(
+        seed=seed,
+        shape=shape,
+        query=_query(builder.draw, steps, goals),
+        steps=steps,
+        tools=tuple(builder.draw.sample(listed, len(listed))),
+        results=tuple(builder.results),
+        goals=goals,
+    )
+
+
+def _distractors(draw: Draw, needed: Sequence[str], count: int) -> list[str]:
+    """Tools of the same domains first, so that choosing among them is a real choice."""
+    domains = {tools()[name].domain for name in needed}
+    near = [t.name for t in tools().values() if t.domain in domains and t.name not in needed]
+    far = [t.name for t in tools().values() if t.domain not in domains]
+    chosen = draw.sample(near, min(count, len(near)))
+    return chosen + draw.sample(far, min(count - len(chosen), len(far)))
+
+
+_OPENINGS = ("", "Hi, I need some help. ", "Hello! ", "Please do the following for me. ",
+             "Could you take care of this? ", "I have a few things to sort out. ")  # fmt: skip
+_FIRST = ("First, {}.", "{}.", "To start with, {}.", "Please {}.")
+_NEXT = ("Then {}.", "After that, {}.", "Next, {}.", "Once you have that, {}.")
+_ALSO = ("Also, {}.", "In addition, {}.", "Separately, {}.", "I also want you to {}.")
+_CLOSINGS = ("Tell me {}.", "In the end I need {}.", "Let me know {}.", "Report {} back to me.")
+
+
+def _query(draw: Draw, steps: Sequence[Step], goals: Sequence[int]) -> str:
+    sentences = []
+    for index, step in enumerate(steps):
+        forms = _FIRST if index == 0 else _NEXT if index - 1 in step.needs else _ALSO
+        form = draw.choice(forms)
+        sentences.append(_sentence(form.format(_ask(step, steps, draw=draw))))
+    wanted = [_field_phrase(goal, field, steps) for goal in goals for field in _shown(steps[goal])]
+    closing = draw.choice(_CLOSINGS).format(_enumerate(wanted))
+    return draw.choice(_OPENINGS) + " ".join([*sentences, closing])
+
+
+def _shown(step: Step) -> list[str]:
+    return list(tools()[step.tool].outputs)
+
+
+def _ask(
+    step: Step, steps: Sequence[Step], *, draw: Draw | None = None, short: bool = False
+) -> str:
+    found = tools()[step.tool]
+    say = draw.choice(found.says) if draw else found.says[0]
+    words = {
+        name: _field_phrase(value.step, value.field, steps)
+        if isinstance(value, Link)
+        else found.inputs[name].kind.say(value)
+        for name, value in step.arguments.items()
+    }
+    return say.format(**words)
+
+
+def _field_phrase(index: int, field: str, steps: Sequence[Step]) -> str:
+    """How the text speaks of a result: "the flight", "the price of the second flight"."""
+    found = tools()[steps[index].tool]
+    made = found.makes
+    twins = [i for i, step in enumerate(steps) if tools()[step.tool].makes == made]
+    if len(twins) > 1:
+        ordinals = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+        place = ordinals[twins.index(index)] if twins.index(index) < len(ordinals) else "last"
+        made = made.replace("the ", f"the {place} ", 1)
+    if found.outputs[field].noun == found.makes:
+        return made
+    return f"the {field.replace('_', ' ')} of {made}"
+
+
+def _enumerate(parts: Sequence[str]) -> str:
+    if len(parts) < 2:
+        return "".join(parts)
+    return ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith(".") else text + "."

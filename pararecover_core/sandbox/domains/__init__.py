@@ -1,0 +1,1 @@
+"""One module a domain; every function with ``@tool`` is a tool."""
