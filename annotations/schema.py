@@ -159,7 +159,7 @@ CREATE TABLE batch (
   created_by TEXT NOT NULL DEFAULT '',
   dimensions TEXT NOT NULL,            -- JSON list
   annotators_per_item INTEGER NOT NULL DEFAULT 1,
-  reveal INTEGER NOT NULL DEFAULT 1,   -- 1: judge and others may be shown after submitting
+  reveal INTEGER NOT NULL DEFAULT 1,   -- 0 never, 1 after submitting, 2 open from the start
   settings TEXT NOT NULL DEFAULT '{}'  -- JSON object: how the batch was drawn
 );
 
@@ -167,6 +167,8 @@ CREATE TABLE batch_item (
   batch INTEGER NOT NULL REFERENCES batch (id),
   replan TEXT NOT NULL REFERENCES replan (key),
   position INTEGER NOT NULL,
+  slots INTEGER NOT NULL DEFAULT 1,    -- annotators who score this item
+  dimensions TEXT NOT NULL DEFAULT '', -- JSON list, '' for all of the batch
   PRIMARY KEY (batch, replan)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX batch_item_position ON batch_item (batch, position);
@@ -175,7 +177,7 @@ CREATE TABLE assignment (
   batch INTEGER NOT NULL,
   replan TEXT NOT NULL,
   annotator TEXT NOT NULL,
-  slot INTEGER NOT NULL,               -- from 1 to annotators_per_item
+  slot INTEGER NOT NULL,               -- from 1 to batch_item.slots
   state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'skipped', 'flagged', 'released')),
   claimed_at TEXT NOT NULL,
   touched_at TEXT NOT NULL,
