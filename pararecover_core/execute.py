@@ -1,0 +1,232 @@
+"""The round loop: run a plan's frontier, show the agent what came back, take its new plan.
+
+Source: paper section 2 (frontier, observations, eq. 3) and appendix H (40 rounds).
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+import msgspec
+
+from pararecover_core.plan import RESPONSE, ROOT, Plan
+from pararecover_core.records import (
+    Instance,
+    Replan,
+    Round,
+    Tool,
+    ToolCall,
+    Trajectory,
+    as_text,
+    content_key,
+    replan_key,
+)
+
+ROUND_LIMIT = 40
+"""Rounds after which a run counts as failed (appendix H)."""
+
+ANSWER_LIMIT = 2_000_000
+"""Characters of an agent's answer beyond which it is not read."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What an agent answers: its thought and its new plan as it gave them."""
+
+    thought: str
+    plan: Any
+    raw: str = ""
+    usage: dict[str, Any] = {}
+
+
+class View(msgspec.Struct, frozen=True):
+    """What an agent sees (the arguments of eq. 3, with the query and the tool list)."""
+
+    query: str
+    tools: tuple[Tool, ...]
+    plan: Plan
+    observations: tuple[ToolCall, ...]
+
+
+class Agent(Protocol):
+    """Anything that replans."""
+
+    name: str
+
+    def replan(self, view: View) -> Reply:
+        """The thought and the new plan for what is seen."""
+
+
+class Environment(Protocol):
+    """Anything that runs calls."""
+
+    def observe(self, plan: Plan, frontier: Sequence[str]) -> tuple[ToolCall, ...]:
+        """Run the calls of these nodes side by side; one observation a node that calls a tool."""
+
+
+class OutcomeKind(StrEnum):
+    """How a run ended."""
+
+    RESPONSE = "response"
+    ROUND_LIMIT = "round limit"
+    STUCK = "stuck"
+    UNPARSABLE = "unparsable"
+    NO_PLAN = "no plan"
+    TOO_LONG = "too long"
+    EDITED_EXECUTED = "edited executed nodes"
+    AGENT_ERROR = "agent error"
+    CANCELLED = "cancelled"
+
+
+class AgentError(Exception):
+    """An agent could not answer; the run ends with this recorded."""
+
+
+def replan(instance: Instance, agent: Agent) -> Replan:
+    """One answer of an agent to an instance: what is judged.
+
+    Raises:
+        AgentError: The agent could not answer.
+    """
+    reply = agent.replan(View(instance.query, instance.tools, instance.plan, instance.observations))
+    plan = Plan.parse(reply.plan)
+    key = replan_key(
+        instance=instance.key,
+        agent=agent.name,
+        thought=reply.thought,
+        plan=as_text(reply.plan),
+        raw=reply.raw,
+    )
+    return Replan(key, instance.key, agent.name, reply.thought, plan, reply.raw, reply.usage)
+
+
+def run(
+    instance: Instance,
+    agent: Agent,
+    environment: Environment,
+    *,
+    first: Replan | None = None,
+    round_limit: int = ROUND_LIMIT,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Trajectory:
+    """Carry an instance to its end: the answer goes into the rest of the workflow.
+
+    Args:
+        instance: Where the run starts.
+        agent: Who replans each round.
+        environment: What runs the calls.
+        first: An answer that was already given; it is put into the workflow first.
+        round_limit: Rounds, those behind the first answer included, after which the run fails.
+        cancelled: Asked before every round.
+
+    Returns:
+        The trajectory: round 1 is the instance itself; its ``extra`` holds ``rounds`` (T of
+        eq. 4: rounds behind the first answer and after it) and ``calls`` (tool calls over the
+        whole trajectory). Success means that the response was reached within the limit.
+
+    Source: paper section 2.1.4 (E5) and appendix H.
+    """
+    rounds = [Round(instance.plan, instance.observations)]
+    plan, observations, behind, executed = instance.plan, instance.observations, 0, 0
+    outcome = OutcomeKind.ROUND_LIMIT
+    while behind + executed < round_limit:
+        if cancelled():
+            outcome = OutcomeKind.CANCELLED
+            break
+        step = _next_plan(instance, agent, first, plan, observations)
+        first = None
+        if isinstance(step, _Ended):
+            outcome = step.kind
+            rounds.append(Round(step.plan, (), step.thought))
+            break
+        if len(rounds) == 1:
+            behind = step.plan.executed_rounds()
+        plan = step.plan
+        ended, observations = _advance(plan, environment)
+        executed += ended is not OutcomeKind.STUCK
+        rounds.append(Round(plan, observations, step.thought))
+        if ended:
+            outcome = ended
+            break
+    success = outcome is OutcomeKind.RESPONSE
+    return Trajectory(
+        key=content_key(instance.key, agent.name, *(as_text(r.plan.given) for r in rounds)),
+        instance=instance.key,
+        agent=agent.name,
+        rounds=tuple(rounds),
+        success=success,
+        outcome=outcome.value,
+        extra={"rounds": behind + executed, "calls": _calls(rounds)},
+    )
+
+
+class _Step(msgspec.Struct, frozen=True):
+    plan: Plan
+    thought: str
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    kind: OutcomeKind
+    plan: Plan
+    thought: str
+
+
+def _next_plan(
+    instance: Instance,
+    agent: Agent,
+    first: Replan | None,
+    before: Plan,
+    observations: tuple[ToolCall, ...],
+) -> _Step | _Ended:
+    if first is None:
+        try:
+            reply = agent.replan(View(instance.query, instance.tools, before, observations))
+        except AgentError as error:
+            return _Ended(OutcomeKind.AGENT_ERROR, Plan(), str(error))
+        given, thought = reply.plan, reply.thought
+        if max(len(as_text(given)), len(reply.raw), len(thought)) > ANSWER_LIMIT:
+            return _Ended(OutcomeKind.TOO_LONG, Plan(), thought[:1000])
+        plan = Plan.parse(given)
+    else:
+        plan, given, thought = first.plan, first.plan.given, first.thought
+    if given is None or given == "":
+        return _Ended(OutcomeKind.NO_PLAN, plan, thought)
+    if plan.fault:
+        return _Ended(OutcomeKind.UNPARSABLE, plan, thought)
+    if edited_executed(before, plan):
+        return _Ended(OutcomeKind.EDITED_EXECUTED, plan, thought)
+    return _Step(plan, thought)
+
+
+def edited_executed(before: Plan, after: Plan) -> tuple[str, ...]:
+    """Executed nodes that a new plan dropped, reopened, or gave another call or dependencies."""
+    edited = []
+    for node in before.by_id.values():
+        if not node.done or node.id == ROOT:
+            continue
+        new = after.by_id.get(node.id)
+        if new is None or not new.done or new.name != node.name:
+            edited.append(node.id)
+        elif new.parameters != node.parameters or set(new.dependencies) != set(node.dependencies):
+            edited.append(node.id)
+    return tuple(edited)
+
+
+def _advance(
+    plan: Plan, environment: Environment
+) -> tuple[OutcomeKind | None, tuple[ToolCall, ...]]:
+    """Run the frontier; how the run ends with it, if it does."""
+    response = plan.by_id.get(RESPONSE)
+    if response is not None and response.done:
+        return OutcomeKind.RESPONSE, ()
+    frontier = plan.frontier()
+    if not frontier:
+        return OutcomeKind.STUCK, ()
+    observations = environment.observe(plan, frontier)
+    return (OutcomeKind.RESPONSE if RESPONSE in frontier else None), observations
+
+
+def _calls(rounds: Sequence[Round]) -> int:
+    """Tool calls of a trajectory: those behind its first plan, and those of every round."""
+    start = rounds[0].plan
+    behind = sum(node.done and node.calls_tool for node in start.by_id.values())
+    return behind + sum(len(each.observations) for each in rounds)
