@@ -1,0 +1,53 @@
+"""The app: its pages, who is here, which database; nothing else."""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ui import gate, shell
+from ui.static import ensure_static
+
+PAGES = {
+    "Score": (
+        ("annotate", "Annotate", "edit"),
+        ("trajectories", "Trajectories", "share"),
+        ("guidelines", "Guidelines", "menu_book"),
+    ),
+    "Measure": (("calibrate", "Calibrate", "target"),),
+    "Keep": (("dataset", "Dataset", "database"),),
+}
+"""Section to its pages: package and path, title, icon. The first one opens by default."""
+
+
+def page(name: str, title: str, icon: str) -> Any:
+    """A page whose package is imported when it is first shown."""
+
+    def render() -> None:
+        show: Callable[[], None] = import_module(f"pages.{name}").render
+        show()
+
+    return st.Page(render, title=title, icon=f":material/{icon}:", url_path=name)
+
+
+def main() -> None:
+    """Draw the frame, and the page for a person whom the gate lets in."""
+    st.set_page_config(page_title="ParaRecover", layout="wide", initial_sidebar_state="auto")
+    ensure_static(Path(__file__).parent)
+    shell.frame()
+    admitted = gate.admit()
+    shell.remember()
+    sections = {
+        section: [page(*entry) for entry in entries if find_spec(f"pages.{entry[0]}")]
+        for section, entries in PAGES.items()
+    }
+    chosen = st.navigation(sections, position="sidebar" if admitted else "hidden")
+    if admitted:
+        shell.foot()
+        chosen.run()
+
+
+main()

@@ -1,0 +1,1 @@
+"""One package a page; each has ``render()``."""

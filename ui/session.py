@@ -1,0 +1,80 @@
+"""Who is here, and which database: what every page asks first."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from ui.access import Mode, Role, User, mode
+
+if TYPE_CHECKING:
+    from annotations.store import Store
+
+__all__ = ["DATABASE", "Role", "User", "database", "is_sample", "scorer", "store", "user"]
+
+DATABASE = "PARARECOVER_DB"
+"""Environment variable that names the database; unset opens the sample data."""
+
+_USER = "_user"
+
+
+def user() -> User:
+    """The person at this session; the gate has let them in.
+
+    Raises:
+        RuntimeError: Called before the gate.
+    """
+    found = st.session_state.get(_USER)
+    if not isinstance(found, User):
+        raise RuntimeError("no user: the gate has not run")
+    return found
+
+
+def scorer() -> str:
+    """The scorer name of the person at this session, ``human:NAME``."""
+    return f"human:{user().name}"
+
+
+def enter(who: User | None) -> None:
+    """Let a person in (the gate does), or forget who was there."""
+    st.session_state[_USER] = who
+
+
+def login_mode() -> Mode:
+    """How this app knows who is there."""
+    return mode(os.environ, auth=_auth_configured())
+
+
+def is_sample() -> bool:
+    """Whether the database is the sample data that ships with the package."""
+    return not os.environ.get(DATABASE, "").strip()
+
+
+def database() -> Path:
+    """The database file in use."""
+    named = os.environ.get(DATABASE, "").strip()
+    return Path(named).expanduser().resolve() if named else _sample_database()
+
+
+@st.cache_resource(show_spinner=False)
+def _sample_database() -> Path:
+    from annotations.sample import ensure_sample
+
+    return ensure_sample()
+
+
+def store() -> "Store":
+    """The database in use; cheap, one object for each file of the process."""
+    return _open(str(database()))
+
+
+@st.cache_resource(show_spinner=False)
+def _open(path: str) -> "Store":
+    from annotations.store import Store
+
+    return Store(path)
+
+
+def _auth_configured() -> bool:
+    return st.secrets.load_if_toml_exists() and bool(st.secrets.get("auth"))
