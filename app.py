@@ -35,11 +35,11 @@ def page(name: str, title: str, icon: str) -> Any:
 
 def main() -> None:
     """Draw the frame, and the page for a person whom the gate lets in."""
-    st.set_page_config(page_title="ParaRecover", layout="wide", initial_sidebar_state="auto")
+    st.set_page_config(page_title="ParaRecover", page_icon=shell.ICON, layout="wide")
     ensure_static(Path(__file__).parent)
     shell.frame()
     admitted = gate.admit()
-    shell.remember()
+    shell.settle()
     sections = {
         section: [page(*entry) for entry in entries if find_spec(f"pages.{entry[0]}")]
         for section, entries in PAGES.items()

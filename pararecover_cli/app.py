@@ -10,11 +10,11 @@ import typer
 from platformdirs import user_cache_path
 
 from pararecover_core.errors import ConfigError
-from ui.access import HEADER, PROXY_SECRET, Mode, check_binding, is_loopback, mode
+from ui.access import check_binding, is_loopback, mode
 from ui.options import OPTIONS, Value, app_script, as_flags
 from ui.static import ensure_static
 
-MAIN = '''"""Started by ``pararecover app``; holds no ``pages`` folder, which Streamlit would take over."""
+MAIN = '''"""Started by ``pararecover app``; no ``pages`` folder may stand beside it."""
 
 import runpy
 

@@ -11,21 +11,17 @@ from pararecover_core.rubric import sde_rubric
 from ui import gate, session
 from ui.access import Mode
 
-_REMEMBER = st.components.v2.component(
-    "pararecover_remember",
-    js="""
-export default function ({ data }) {
-  const age = data.value ? 15552000 : 0;
-  document.cookie = `${data.name}=${data.value}; path=/; max-age=${age}; SameSite=Strict`;
-}
-""",
-)
-
 
 @cache
 def asset(name: str) -> str:
     """Text of a file in ``ui/assets``."""
     return files("ui").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+ICON = asset("icon.svg")
+"""Icon of every page; without it Streamlit fetches the page's own from another host."""
+
+_BROWSER = st.components.v2.component("pararecover_shell", js=asset("shell.js"))
 
 
 @cache
@@ -69,13 +65,10 @@ def _role_words() -> str:
     return "all roles" if session.login_mode() is Mode.LOCAL else session.user().role.value
 
 
-def remember() -> None:
-    """Keep the name on this browser, so that a reload asks nothing (local mode alone)."""
-    if session.login_mode() is not Mode.LOCAL:
-        return
-    known = st.session_state.get("_user")
+def settle() -> None:
+    """Let the browser keep the name (local mode alone) and fit the frame to its window."""
+    local = session.login_mode() is Mode.LOCAL
+    known = st.session_state.get("_user") if local else None
+    cookie = {"name": gate.COOKIE, "value": quote(known.name, safe="") if known else ""}
     with st.container(key="pr_quiet"):
-        _REMEMBER(
-            data={"name": gate.COOKIE, "value": quote(known.name, safe="") if known else ""},
-            key="pr_remember",
-        )
+        _BROWSER(data={"cookie": cookie if local else None}, key="pr_shell")
