@@ -145,7 +145,8 @@ def paper_plan(name: str, *, seed: int = 0, where: Filter | None = None) -> Batc
 
 def candidates(db: sqlite3.Connection, where: Filter) -> list[Candidate]:
     """Replans that can be drawn: those whose content is here and which match the filter."""
-    clauses, values = ["replan.stub = 0"], []
+    clauses = ["replan.stub = 0"]
+    values: list[str | int] = []
     for column, wanted in (
         ("instance.level", where.levels),
         ("instance.source", where.sources),
