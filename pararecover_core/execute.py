@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from pararecover_core.plan import RESPONSE, ROOT, Plan
+from pararecover_core.plan import RESPONSE, ROOT, Node, Parameters, Plan
 from pararecover_core.records import (
     Instance,
     Replan,
@@ -204,11 +204,13 @@ def edited_executed(before: Plan, after: Plan) -> tuple[str, ...]:
         if not node.done or node.id == ROOT:
             continue
         new = after.by_id.get(node.id)
-        if new is None or not new.done or new.name != node.name:
-            edited.append(node.id)
-        elif new.parameters != node.parameters or set(new.dependencies) != set(node.dependencies):
+        if new is None or not new.done or _call_of(new) != _call_of(node):
             edited.append(node.id)
     return tuple(edited)
+
+
+def _call_of(node: Node) -> tuple[str, Parameters, frozenset[str]]:
+    return node.name, node.parameters, frozenset(node.dependencies)
 
 
 def _advance(
