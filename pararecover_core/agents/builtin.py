@@ -1,8 +1,9 @@
 """Agents that react without understanding: go on, repeat the call, start again."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from pararecover_core.agents.advance import Draft, advanced, failures
+from pararecover_core.agents.advance import Draft, advanced, failures, move_reference, rewrite
 from pararecover_core.execute import Reply, View
 from pararecover_core.plan import RESPONSE, ROOT, text_of
 from pararecover_core.records import ToolCall
@@ -19,6 +20,11 @@ def _report(observations: Sequence[ToolCall]) -> str:
         f"Node {seen.node} ({seen.name}) returned {seen.result[:160] or 'nothing'}."
         for seen in observations
     )
+
+
+def base_of(node_id: str) -> str:
+    """The original that a copy was made of: "3" for "3_again_2"."""
+    return node_id.partition("_again")[0]
 
 
 class Ignore:
@@ -96,9 +102,9 @@ class Rebuild:
             copy = {**node.given, "id": renamed[node.id], "status": False}
             copy["desc"] = node.description.partition(RESULT_MARK)[0]
             copy["dep"] = list(dict.fromkeys(dependencies)) or [last]
+            for old, new in renamed.items():
+                copy["para"] = rewrite(copy["para"], partial(move_reference, old=old, new=new))
             draft.insert(copy)
-        for old, new in renamed.items():
-            draft.redirect(old, new)
         if RESPONSE in draft:
-            kept = [dep for dep in draft[RESPONSE].get("dep") or [] if dep in draft]
-            draft[RESPONSE]["dep"] = kept or list(renamed.values())
+            wanted = (base_of(dep) for dep in draft[RESPONSE].get("dep") or [])
+            draft[RESPONSE]["dep"] = [renamed[i] for i in dict.fromkeys(wanted) if i in renamed]
