@@ -6,6 +6,7 @@ so that a node stands in the same place in both.
 Source: paper section 2 (frontier, eq. 2); layers and difference marks are our design.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ _SUB_LENGTH = 22
 _TIP_LENGTH = 200
 _RAW_LENGTH = 20_000
 _NODE_WIDTH, _PILL_HEIGHT = 110.0, 26.0
+_BARE = re.compile(r"(?!true$|false$|null$|[\d.+-]+$)[\w$@./:+-]+|\d+-\d+-\d+")
 _BAD = frozenset({"error", "timeout", "empty"})
 
 
@@ -300,6 +302,9 @@ def parameter_text(values: Parameters) -> str:
 
 
 def _value(value: Any) -> str:
+    """A value as JSON; text without quotes where nothing else could be meant."""
+    if isinstance(value, str) and _BARE.fullmatch(value[:_TIP_LENGTH]):
+        return value[:_TIP_LENGTH]
     return dumps(value[:_TIP_LENGTH] if isinstance(value, str) else value)[: 2 * _TIP_LENGTH]
 
 

@@ -10,14 +10,15 @@ import msgspec
 NODE_HEIGHT = 38.0
 ROW = 52.0
 """Distance of two rows of nodes, centre to centre."""
-LANE = 26.0
-"""Distance of a passing edge from its neighbours in the same column."""
+LANE = 32.5
+"""Distance of a passing edge from the centre of a node above or below it."""
+_PASSING = 13.0
+_STEP = 6.5
 GAP = 26.0
 """Free space between two columns."""
 MARGIN_TOP = 30.0
 MARGIN = 8.0
 _SWEEPS = 4
-_STEP = LANE / 2
 _MOST_POINTS = 4_000
 
 Edge = tuple[str, str]
@@ -229,9 +230,10 @@ def _heights(
     """Centre of every slot: near its neighbours, in order, never closer than allowed."""
     before, after = _neighbours(links)
     y: dict[Slot, float] = {}
+    tallest = max((_offsets(row)[-1] for row in rows), default=0.0)
     for row in rows:
         offsets = _offsets(row)
-        middle = offsets[-1] / 2 if offsets else 0.0
+        middle = (offsets[-1] - tallest) / 2
         y.update((slot, offset - middle) for slot, offset in zip(row, offsets, strict=True))
     for sweep in range(2 * _SWEEPS):
         span = rows if sweep % 2 == 0 else list(reversed(rows))
@@ -241,7 +243,7 @@ def _heights(
                 sum(y[other] for other in others) / len(others) if others else y[slot]
                 for slot, others in zip(row, near, strict=True)
             ]
-            y.update(zip(row, _spread(wished, _offsets(row)), strict=True))
+            y.update(zip(row, _spread(wished, _offsets(row), tallest), strict=True))
     return _straightened(rows, before, after, y)
 
 
@@ -273,19 +275,24 @@ def _offsets(row: Sequence[Slot]) -> list[float]:
             offsets.append(0.0)
             continue
         nodes = isinstance(slot, str) + isinstance(row[index - 1], str)
-        offsets.append(offsets[-1] + {2: ROW, 1: ROW / 2 + LANE / 2, 0: LANE / 2}[nodes])
+        offsets.append(offsets[-1] + (_PASSING, LANE, ROW)[nodes])
     return offsets
 
 
-def _spread(wished: Sequence[float], offsets: Sequence[float]) -> list[float]:
-    """The heights nearest to the wished ones that keep order and distances (least squares)."""
+def _spread(wished: Sequence[float], offsets: Sequence[float], tallest: float) -> list[float]:
+    """The heights in [0, tallest] nearest to the wished ones that keep order and distances."""
     blocks: list[tuple[float, int]] = []
     for wish, offset in zip(wished, offsets, strict=True):
         blocks.append((wish - offset, 1))
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
             (a, n), (b, m) = blocks[-2:]
             blocks[-2:] = [((a * n + b * m) / (n + m), n + m)]
-    level = [round(mean / _STEP) * _STEP for mean, count in blocks for _ in range(count)]
+    most = tallest - offsets[-1]
+    level = [
+        min(max(round(mean / _STEP) * _STEP, 0.0), most)
+        for mean, count in blocks
+        for _ in range(count)
+    ]
     return [mean + offset for mean, offset in zip(level, offsets, strict=True)]
 
 
