@@ -33,6 +33,15 @@ def page(name: str, title: str, icon: str) -> Any:
     return st.Page(render, title=title, icon=f":material/{icon}:", url_path=name)
 
 
+def home(first: Any) -> Any:
+    """The page at ``/``: goes on to the first one, which has a path of its own that way."""
+
+    def render() -> None:
+        st.switch_page(first, query_params=st.query_params.to_dict())
+
+    return st.Page(render, title="ParaRecover", default=True, visibility="hidden")
+
+
 def main() -> None:
     """Draw the frame, and the page for a person whom the gate lets in."""
     st.set_page_config(page_title="ParaRecover", page_icon=shell.ICON, layout="wide")
@@ -44,7 +53,10 @@ def main() -> None:
         section: [page(*entry) for entry in entries if find_spec(f"pages.{entry[0]}")]
         for section, entries in PAGES.items()
     }
-    chosen = st.navigation(sections, position="sidebar" if admitted else "hidden")
+    sections = {section: pages for section, pages in sections.items() if pages}
+    first = next(iter(sections.values()))
+    pages = {**sections, "": [home(first[0])]}
+    chosen = st.navigation(pages, position="sidebar" if admitted else "hidden")
     if admitted:
         shell.foot()
         chosen.run()

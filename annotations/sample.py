@@ -1,16 +1,20 @@
 """The sample data: shipped files, made into a database that people may score on."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from platformdirs import user_data_path
 
-from annotations.store import Store
-from pararecover_core.formats import read
+from annotations.batches import BatchPlan, Sampling, create_batch
+from annotations.store import Store, default_path
 from pararecover_core.formats.items import Item
 
-IMPORTABLE = (".jsonl", ".csv", ".xlsx", ".json")
+_KINDS = (".jsonl", ".csv", ".xlsx")
+"""Shipped data, instances before the answers and scores that name them."""
+
+BATCH = "Sample"
+"""The batch that waits for whoever opens the sample data."""
 
 
 def sample_folder() -> Path:
@@ -20,14 +24,31 @@ def sample_folder() -> Path:
 
 
 def sample_files() -> list[Path]:
-    """The shipped data files, instances before the answers and scores that name them."""
-    found = [p for p in sample_folder().iterdir() if p.suffix in IMPORTABLE]
-    return sorted(found, key=lambda p: (IMPORTABLE.index(p.suffix), p.name))
+    """The shipped data files in the order in which they are read."""
+    found = [path for path in sample_folder().iterdir() if path.suffix in _KINDS]
+    return sorted(found, key=lambda path: (_KINDS.index(path.suffix), path.name))
 
 
-def sample_database() -> Path:
+def sample_path() -> Path:
     """Where this person's sample database is."""
-    return user_data_path("pararecover") / "sample.db"
+    return user_data_path("pararecover", appauthor=False) / "sample.db"
+
+
+def choose_database(environ: Mapping[str, str]) -> Path:
+    """The database to open where no flag names one.
+
+    Args:
+        environ: ``PARARECOVER_DB`` names one.
+
+    Returns:
+        That one, else the one that ``pararecover import`` fills by default where it exists, else
+        the sample data, made where that is absent.
+    """
+    named = environ.get("PARARECOVER_DB", "").strip()
+    if named:
+        return Path(named).expanduser().resolve()
+    usual = default_path()
+    return usual if usual.is_file() else ensure_sample()
 
 
 def ensure_sample(path: Path | None = None) -> Path:
@@ -39,7 +60,7 @@ def ensure_sample(path: Path | None = None) -> Path:
     Returns:
         The path. A database that is there is left as it is: people may have scored on it.
     """
-    target = path or sample_database()
+    target = path or sample_path()
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         _build(target)
@@ -50,10 +71,18 @@ def _build(target: Path) -> None:
     """Build beside the target, then move: who opens it early never sees half of it."""
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
-    Store(part).ingest(_items(sample_files()))
+    store = Store(part)
+    report = store.ingest(_items(sample_files()))
+    if report.rejects:
+        raise report.rejects[0].error()
+    if store.counts().replans:
+        plan = BatchPlan(BATCH, sampling=Sampling(), created_by="sample", annotators_per_item=2)
+        create_batch(store, plan)
     part.replace(target)
 
 
 def _items(paths: Iterable[Path]) -> Iterable[Item]:
+    from pararecover_core.formats import read  # spreadsheet readers: only when they are needed
+
     for path in paths:
         yield from read(path)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from platformdirs import user_cache_path
 
-from pararecover_core.errors import ConfigError
 from ui.access import check_binding, is_loopback, mode
 from ui.options import OPTIONS, Value, app_script, as_flags
 from ui.static import ensure_static
@@ -26,9 +25,12 @@ def app(
     db: Annotated[
         Path | None,
         typer.Option(
-            envvar="PARARECOVER_DB", help="Database file, made when absent. Default: sample data."
+            envvar="PARARECOVER_DB",
+            help="Database file, made when absent. Default: the one that import fills, else the "
+            "sample data.",
         ),
     ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Open the sample data.")] = False,
     host: Annotated[
         str, typer.Option(help="Address to listen at; beyond this machine only with a login.")
     ] = "127.0.0.1",
@@ -38,26 +40,26 @@ def app(
 
     Example: pararecover app --db study.db --port 8502
     """
-    check_binding(
-        host, mode(os.environ, auth=_auth_configured() if not is_loopback(host) else False)
-    )
-    environ = {**os.environ, "PYTHONSAFEPATH": "1"}
-    environ.pop("PARARECOVER_DB", None)
-    if db is not None:
-        environ["PARARECOVER_DB"] = str(_usable(db))
+    local = is_loopback(host)
+    check_binding(host, mode(os.environ, auth=not local and _auth_configured()))
+    database = _database(db, sample=sample)
     run_folder = prepare()
     options: dict[str, Value] = {**OPTIONS, "server.address": host, "server.port": port}
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "streamlit",
-        "run",
-        str(run_folder / "main.py"),
-        *as_flags(options),
-    ]
-    typer.echo(f"ParaRecover at http://{_shown(host)}:{port}", err=True)
-    _become(command, environ)
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(run_folder / "main.py")]
+    typer.echo(f"ParaRecover at http://{_shown(host)}:{port} with {database}", err=True)
+    environ = {**os.environ, "PYTHONSAFEPATH": "1", "PARARECOVER_DB": str(database)}
+    _become([*command, *as_flags(options)], environ)
+
+
+def _database(db: Path | None, *, sample: bool) -> Path:
+    from annotations.sample import choose_database, ensure_sample
+    from annotations.store import Store
+
+    if sample:
+        return ensure_sample().resolve()
+    path = choose_database({} if db is None else {"PARARECOVER_DB": str(db)})
+    Store(path)  # a file that cannot be used is named here, not on a page
+    return path
 
 
 def prepare() -> Path:
@@ -72,14 +74,6 @@ def prepare() -> Path:
     part.write_text(MAIN.format(script=str(script)), encoding="utf-8")
     part.replace(folder / "main.py")
     return folder
-
-
-def _usable(db: Path) -> Path:
-    path = db.expanduser().resolve()
-    if path.is_dir() or not path.parent.is_dir():
-        got = "a folder" if path.is_dir() else f"no folder {path.parent}"
-        raise ConfigError(f"--db {db}", got, "a database file in a folder that exists", "Name one")
-    return path
 
 
 def _shown(host: str) -> str:

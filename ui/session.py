@@ -11,10 +11,7 @@ from ui.access import Mode, Role, User, mode
 if TYPE_CHECKING:
     from annotations.store import Store
 
-__all__ = ["DATABASE", "Role", "User", "database", "is_sample", "scorer", "store", "user"]
-
-DATABASE = "PARARECOVER_DB"
-"""Environment variable that names the database; unset opens the sample data."""
+__all__ = ["Role", "User", "database", "is_sample", "scorer", "store", "user"]
 
 _USER = "_user"
 
@@ -48,20 +45,17 @@ def login_mode() -> Mode:
 
 def is_sample() -> bool:
     """Whether the database is the sample data that ships with the package."""
-    return not os.environ.get(DATABASE, "").strip()
+    from annotations.sample import sample_path
 
-
-def database() -> Path:
-    """The database file in use."""
-    named = os.environ.get(DATABASE, "").strip()
-    return Path(named).expanduser().resolve() if named else _sample_database()
+    return database() == sample_path().resolve()
 
 
 @st.cache_resource(show_spinner=False)
-def _sample_database() -> Path:
-    from annotations.sample import ensure_sample
+def database() -> Path:
+    """The database file in use; the same as long as the app runs."""
+    from annotations.sample import choose_database
 
-    return ensure_sample()
+    return choose_database(os.environ).resolve()
 
 
 def store() -> "Store":

@@ -49,7 +49,7 @@ def _top() -> str:
 def foot() -> None:
     """Draw the foot of the sidebar: who is here, which database, which rubric."""
     who = session.user()
-    database = "sample.db (sample data)" if session.is_sample() else session.database().name
+    database = session.database().name
     with st.sidebar.container(key="pr_who"):
         st.html(
             f"<div><b>{escape(who.name)}</b> {_role_words()}</div>"
