@@ -109,6 +109,17 @@ def fresh(db: sqlite3.Connection, batch: int, annotator: str) -> str | None:
     return None
 
 
+def free_items(db: sqlite3.Connection, batch: int, annotator: str) -> int:
+    """How many items this annotator may still take, released ones of their own included."""
+    row = db.execute(
+        "SELECT count(*) FROM batch_item AS i WHERE i.batch = ? AND NOT EXISTS (SELECT 1"
+        "   FROM assignment AS m WHERE m.batch = i.batch AND m.replan = i.replan"
+        f"   AND m.annotator = ? AND m.state <> 'released') AND {_FREE}",
+        [batch, annotator],
+    ).fetchone()
+    return int(row[0])
+
+
 def left_over(db: sqlite3.Connection, batch: int, annotator: str, after: str) -> str | None:
     """What was skipped, flagged, left unfinished, or released and taken by nobody."""
     row = db.execute(
