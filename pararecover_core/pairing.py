@@ -27,10 +27,19 @@ HUMAN = "human:"
 NO_HUMAN = "no human score"
 DISAGREE = "people disagree, not adjudicated"
 WITHDRAWN = "score withdrawn"
+AFTER_REVEAL = "scored after the reveal"
 NO_JUDGE = "not scored by the judge"
 UNREADABLE = "unreadable score in the file"
-FAILURES = ("refused", "unparsable", "truncated", "timed out", "endpoint error", UNREADABLE)
-"""Why a judge's attempt gave no score: the note of a score without value starts with one."""
+FAILURES = (
+    AFTER_REVEAL,
+    "refused",
+    "unparsable",
+    "truncated",
+    "timed out",
+    "endpoint error",
+    UNREADABLE,
+)
+"""Why an attempt gave no score: the note of a score without value starts with one."""
 
 CellKey = tuple[str, str]
 """Sample (replan key) and sub-dimension."""
@@ -149,11 +158,12 @@ def gold_score(people: Sequence[Score], adjudicated: float | None = None) -> Sid
         no score with the reason.
     """
     given = [score for score in people if score.value is not None]
+    absent = [scorer_score(score, NO_HUMAN).gap for score in people] or [NO_HUMAN]
     notes = "; ".join(score.note for score in given if score.note)
     if adjudicated is not None:
         return SideScore(adjudicated, note=notes)
     if not given:
-        return SideScore(None, WITHDRAWN if people else NO_HUMAN)
+        return SideScore(None, min(absent))
     if len({score.value for score in given}) > 1:
         return SideScore(None, DISAGREE, notes)
     return SideScore(given[0].value, note=notes)
@@ -182,6 +192,7 @@ def pair(
     gold: Mapping[CellKey, float] | None = None,
     wanted: Iterable[CellKey] = (),
     dimensions: Sequence[str] = JUDGED,
+    revealed: bool = False,
 ) -> list[Cell]:
     """Pair the scores of two sides, cell by cell.
 
@@ -194,6 +205,8 @@ def pair(
         gold: Adjudicated score by cell.
         wanted: Cells that both sides were to score, whether or not they did.
         dimensions: Sub-dimensions to keep.
+        revealed: Whether people's scores count that were made after they saw the judge's
+            (``extra`` holds a true "revealed"); else such a cell has no human score.
 
     Returns:
         Every cell that a side scored or was to score, by sample in order of appearance.
@@ -207,12 +220,17 @@ def pair(
         mine = score.scorer == judge or (person if human == GOLD else score.scorer == human)
         if score.dimension in kept and (mine or person):
             key = (score.replan, score.dimension)
-            found.setdefault(key, {})[score.scorer] = score
+            hidden = person and not revealed and bool(score.extra.get("revealed"))
+            found.setdefault(key, {})[score.scorer] = _left_out(score) if hidden else score
             if mine:
                 asked[key] = None
     if human == GOLD:
         asked.update((key, None) for key in decided if key[1] in kept)
     return [_cell(key, found.get(key, {}), human, judge, decided.get(key)) for key in asked]
+
+
+def _left_out(score: Score) -> Score:
+    return msgspec.structs.replace(score, value=None, note=AFTER_REVEAL)
 
 
 def _cell(

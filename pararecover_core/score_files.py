@@ -69,7 +69,10 @@ def file_scores(items: Iterable[Item]) -> FileScores:
         found.places.setdefault(name, place)
         found.labels.setdefault(name, _label(place, mark.ref))
         found.scores.append(
-            Score(name, mark.dimension, mark.scorer, mark.value, mark.note, mark.at, mark.rubric)
+            Score(
+                *(name, mark.dimension, mark.scorer, mark.value),
+                *(mark.note, mark.at, mark.rubric, mark.extra),
+            )
         )
     found.scores.extend(_unreadable(marks, names, found.rejects))
     return found
@@ -81,6 +84,7 @@ def file_cells(
     human: str = GOLD,
     judge: str = "",
     dimensions: Sequence[str] = JUDGED,
+    revealed: bool = False,
 ) -> list[Cell]:
     """Pair the two sides of a file.
 
@@ -89,6 +93,7 @@ def file_cells(
         human: ``GOLD`` or a scorer name, with or without "human:".
         judge: A scorer name; "" where the file holds one judge alone.
         dimensions: Sub-dimensions to keep.
+        revealed: Whether people's scores count that were made after the reveal.
 
     Returns:
         As ``pair``.
@@ -98,7 +103,7 @@ def file_cells(
     """
     side = GOLD if human == GOLD else _choose("human side", human, found.people())
     other = _choose("judge side", judge, found.judges() or found.people()[1:])
-    return pair(found.scores, human=side, judge=other, dimensions=dimensions)
+    return pair(found.scores, human=side, judge=other, dimensions=dimensions, revealed=revealed)
 
 
 def _choose(what: str, name: str, known: Sequence[str]) -> str:

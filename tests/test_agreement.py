@@ -204,6 +204,19 @@ def test_same_seed_same_interval():
     assert one.overall.ema != other.overall.ema
 
 
+def test_order_of_rows_does_not_move_the_intervals():
+    rng = random.Random(2)
+    cells = [
+        Cell(f"r{at}", name, rng.choice([0, 0.5, 1]), rng.choice([0, 0.5, 1]))
+        for at in range(50)
+        for name in ("D1", "S2")
+        if rng.random() < 0.8
+    ]
+    first = measure(cells, dimensions=("D1", "S2"))
+    rng.shuffle(cells)
+    assert measure(cells, dimensions=("D1", "S2")) == first
+
+
 def test_one_sample_has_no_interval():
     found = measure(_cells("D1", [(1, 0.5)]), dimensions=("D1",))
     assert found.overall.mae.value == 0.5

@@ -1,0 +1,241 @@
+"""The two sides of an agreement, from the store: whom to compare, over which replans.
+
+A spreadsheet goes the same way (``pararecover_core.score_files``): both end in ``pairing.pair``.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from annotations.store import Store
+from pararecover_core.pairing import GOLD, HUMAN, Cell, CellKey, pair
+from pararecover_core.records import Score
+from pararecover_core.rubric import JUDGED
+
+NOTE_LIMIT = 2000
+"""Characters of a note that a list needs."""
+
+State = tuple[int, ...]
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """What is compared.
+
+    Attributes:
+        human: ``GOLD``, or the scorer name of one person.
+        judge: Scorer name of a judge, "program", or another person.
+        batch: Only replans of this batch, and all cells that it asks for; None for all.
+        level: Only this level; 0 for all.
+        error_type: Only instances with this label in any round; "" for all.
+        agent: Only replans of this agent; "" for all.
+        revealed: Whether scores count that a person made after seeing the judge's. Where not,
+            the person's last score before the reveal counts.
+    """
+
+    human: str = GOLD
+    judge: str = ""
+    batch: int | None = None
+    level: int = 0
+    error_type: str = ""
+    agent: str = ""
+    revealed: bool = False
+
+
+class Choices(NamedTuple):
+    """What a database lets one choose from, each list in a stable order.
+
+    Attributes:
+        people: Scorer names of people with their number of scored cells, most first.
+        judges: Scorer names of judges and programs with theirs.
+        batches: Id and name.
+    """
+
+    people: list[tuple[str, int]]
+    judges: list[tuple[str, int]]
+    batches: list[tuple[int, str]]
+    levels: list[int]
+    error_types: list[str]
+    agents: list[str]
+
+
+class Named(NamedTuple):
+    """How a list names a replan."""
+
+    file_id: str
+    query_id: str
+    level: int
+    agent: str
+
+
+def state(store: Store) -> State:
+    """Changes whenever figures could: newest entries and numbers of records."""
+    tables = ("score_log", "gold")
+    query = ", ".join(f"(SELECT COALESCE(MAX(entry), 0) FROM {table})" for table in tables)
+    counted = ("instance", "replan", "batch", "batch_item")
+    query += "".join(f", (SELECT COUNT(*) FROM {table})" for table in counted)
+    with store.read() as db:
+        return tuple(db.execute(f"SELECT {query}").fetchone())
+
+
+def choices(store: Store) -> Choices:
+    """What there is to choose from."""
+    marks = ",".join("?" * len(JUDGED))
+    with store.read() as db:
+        scorers = db.execute(
+            "SELECT scorer, COUNT(DISTINCT replan || dimension) AS cells FROM score_log "
+            f"WHERE dimension IN ({marks}) GROUP BY scorer ORDER BY cells DESC, scorer",
+            JUDGED,
+        ).fetchall()
+        return Choices(
+            [(name, cells) for name, cells in scorers if name.startswith(HUMAN)],
+            [(name, cells) for name, cells in scorers if not name.startswith(HUMAN)],
+            [(row[0], row[1]) for row in db.execute("SELECT id, name FROM batch ORDER BY id")],
+            _column(db, "SELECT DISTINCT level FROM instance WHERE level > 0 ORDER BY level"),
+            _column(db, "SELECT DISTINCT error_type FROM instance_error ORDER BY error_type"),
+            _column(db, "SELECT DISTINCT agent FROM replan ORDER BY agent"),
+        )
+
+
+def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDGED) -> list[Cell]:
+    """Pair the scores of a selection; notes are left out (``with_notes`` adds them).
+
+    Args:
+        store: The database.
+        selection: Sides and filters.
+        dimensions: Sub-dimensions to keep.
+
+    Returns:
+        Every cell that a side scored; of a batch also those that it asks for.
+    """
+    where, values = _filters(selection)
+    with store.read() as db:
+        scorers = [row[0] for row in db.execute("SELECT DISTINCT scorer FROM score_log")]
+        chosen = [name for name in scorers if _takes_part(name, selection)]
+        rows = db.execute(_scores(where, revealed=selection.revealed), (_json(chosen), *values))
+        scores = [_score(row) for row in rows]
+        decided = db.execute(f"{_GOLD}{where}", values)
+        gold: dict[CellKey, float] = {(row[0], row[1]): row[2] for row in decided}
+        wanted = _wanted(db, selection, where, values)
+    return pair(
+        scores,
+        human=selection.human,
+        judge=selection.judge,
+        gold=gold,
+        wanted=wanted,
+        dimensions=dimensions,
+        revealed=selection.revealed,
+    )
+
+
+def with_notes(store: Store, cells: Iterable[Cell], judge: str) -> list[Cell]:
+    """The same cells with people's notes and the judge's reason, as far as a list needs them."""
+    given = list(cells)
+    keys = [(cell.sample, cell.dimension) for cell in given]
+    notes: dict[tuple[str, str], dict[str, str]] = {key: {} for key in keys}
+    with store.read() as db:
+        query = (
+            "SELECT replan, dimension, scorer, substr(note, 1, ?) FROM score_current "
+            "WHERE note <> '' AND replan IN (SELECT value FROM json_each(?))"
+        )
+        for row in db.execute(query, (NOTE_LIMIT, _json([key[0] for key in keys]))):
+            if (row[0], row[1]) in notes:
+                notes[row[0], row[1]][row[2]] = row[3]
+    return [_noted(cell, notes[key], judge) for cell, key in zip(given, keys, strict=True)]
+
+
+def names(store: Store, replans: Iterable[str]) -> dict[str, Named]:
+    """How lists name these replans."""
+    query = (
+        "SELECT r.key, i.file_id, i.query_id, i.level, r.agent FROM replan r "
+        "JOIN instance i ON i.key = r.instance "
+        "WHERE r.key IN (SELECT value FROM json_each(?))"
+    )
+    with store.read() as db:
+        return {row[0]: Named(*row[1:]) for row in db.execute(query, (_json(list(replans)),))}
+
+
+_GOLD = "SELECT s.replan, s.dimension, s.value FROM gold_current s WHERE s.value IS NOT NULL"
+
+
+def _scores(where: str, *, revealed: bool) -> str:
+    """The newest score of each scorer and cell; of people, by choice, the newest blind one.
+
+    SQLite takes the other columns from the row that has the maximum.
+    """
+    newest = "s.revision"
+    if not revealed:
+        newest = "CASE WHEN s.revealed THEN s.revision - 1000000000 ELSE s.revision END"
+    return (
+        "SELECT s.replan, s.dimension, s.scorer, s.value, s.revealed, "
+        "CASE WHEN s.value IS NULL THEN substr(s.note, 1, 200) ELSE '' END AS note, "
+        f"MAX({newest}) FROM score_log s "
+        f"WHERE s.scorer IN (SELECT value FROM json_each(?)){where} "
+        "GROUP BY s.replan, s.dimension, s.scorer"
+    )
+
+
+def _score(row: sqlite3.Row) -> Score:
+    extra = {"revealed": True} if row[4] else {}
+    return Score(row[0], row[1], row[2], row[3], row[5], extra=extra)
+
+
+def _takes_part(scorer: str, selection: Selection) -> bool:
+    return scorer.startswith(HUMAN) or scorer == selection.judge
+
+
+def _filters(selection: Selection) -> tuple[str, list[Any]]:
+    """SQL that narrows ``s.replan``, starting with AND, and its values."""
+    where = ""
+    values: list[Any] = []
+    inner: list[str] = []
+    if selection.batch is not None:
+        where += " AND s.replan IN (SELECT replan FROM batch_item WHERE batch = ?)"
+        values.append(selection.batch)
+    if selection.agent:
+        inner.append("r.agent = ?")
+        values.append(selection.agent)
+    if selection.level:
+        inner.append("i.level = ?")
+        values.append(selection.level)
+    if selection.error_type:
+        inner.append("i.key IN (SELECT instance FROM instance_error WHERE error_type = ?)")
+        values.append(selection.error_type)
+    if inner:
+        where += (
+            " AND s.replan IN (SELECT r.key FROM replan r JOIN instance i ON i.key = r.instance "
+            f"WHERE {' AND '.join(inner)})"
+        )
+    return where, values
+
+
+def _wanted(
+    db: sqlite3.Connection, selection: Selection, where: str, values: list[Any]
+) -> list[CellKey]:
+    """The cells that the chosen batch asks for."""
+    if selection.batch is None:
+        return []
+    every = db.execute("SELECT dimensions FROM batch WHERE id = ?", (selection.batch,)).fetchone()
+    if every is None:
+        return []
+    query = f"SELECT s.replan, s.dimensions FROM batch_item s WHERE s.batch = ?{where}"
+    return [
+        (row[0], dimension)
+        for row in db.execute(f"{query} ORDER BY s.position", (selection.batch, *values))
+        for dimension in orjson.loads(row[1] or every[0])
+    ]
+
+
+def _noted(cell: Cell, notes: dict[str, str], judge: str) -> Cell:
+    people = "; ".join(notes[HUMAN + name] for name, _ in cell.people if HUMAN + name in notes)
+    return msgspec.structs.replace(cell, human_note=people, judge_note=notes.get(judge, ""))
+
+
+def _column(db: sqlite3.Connection, query: str) -> list[Any]:
+    return [row[0] for row in db.execute(query)]
+
+
+def _json(values: Sequence[str]) -> str:
+    return orjson.dumps(values).decode()
