@@ -114,8 +114,10 @@ def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDG
     with store.read() as db:
         scorers = [row[0] for row in db.execute("SELECT DISTINCT scorer FROM score_log")]
         chosen = [name for name in scorers if _takes_part(name, selection)]
-        rows = db.execute(_scores(where, revealed=selection.revealed), (_json(chosen), *values))
-        scores = [_score(row) for row in rows]
+        cursor = db.cursor()
+        cursor.row_factory = None  # plain tuples: there may be some hundred thousand
+        rows = cursor.execute(f"{_SCORES}{where}{_OLDEST_FIRST}", (_json(chosen), *values))
+        scores = _newest(rows, revealed=selection.revealed)
         decided = db.execute(f"{_GOLD}{where}", values)
         gold: dict[CellKey, float] = {(row[0], row[1]): row[2] for row in decided}
         wanted = _wanted(db, selection, where, values)
@@ -160,26 +162,31 @@ def names(store: Store, replans: Iterable[str]) -> dict[str, Named]:
 _GOLD = "SELECT s.replan, s.dimension, s.value FROM gold_current s WHERE s.value IS NOT NULL"
 
 
-def _scores(where: str, *, revealed: bool) -> str:
+_SCORES = (
+    "SELECT s.replan, s.dimension, s.scorer, s.value, s.revealed, "
+    "CASE WHEN s.value IS NULL THEN substr(s.note, 1, 200) ELSE '' END "
+    "FROM score_log s WHERE s.scorer IN (SELECT value FROM json_each(?))"
+)
+_OLDEST_FIRST = " ORDER BY s.scorer, s.replan, s.entry"
+
+
+def _newest(rows: Iterable[tuple[Any, ...]], *, revealed: bool) -> Iterable[Score]:
     """The newest score of each scorer and cell; of people, by choice, the newest blind one.
 
-    SQLite takes the other columns from the row that has the maximum.
+    Args:
+        rows: What ``_SCORES`` selects, oldest first.
+        revealed: Whether scores after the reveal count.
     """
-    newest = "s.revision"
-    if not revealed:
-        newest = "CASE WHEN s.revealed THEN s.revision - 1000000000 ELSE s.revision END"
-    return (
-        "SELECT s.replan, s.dimension, s.scorer, s.value, s.revealed, "
-        "CASE WHEN s.value IS NULL THEN substr(s.note, 1, 200) ELSE '' END AS note, "
-        f"MAX({newest}) FROM score_log s "
-        f"WHERE s.scorer IN (SELECT value FROM json_each(?)){where} "
-        "GROUP BY s.replan, s.dimension, s.scorer"
-    )
-
-
-def _score(row: sqlite3.Row) -> Score:
-    extra = {"revealed": True} if row[4] else {}
-    return Score(row[0], row[1], row[2], row[3], row[5], extra=extra)
+    newest: dict[tuple[str, str, str], Score] = {}
+    no_extra: dict[str, Any] = {}
+    revealed_extra: dict[str, Any] = {"revealed": True}
+    for replan, dimension, scorer, value, after, note in rows:
+        key = (replan, dimension, scorer)
+        if after and not revealed and key in newest:
+            continue
+        extra = revealed_extra if after else no_extra
+        newest[key] = Score(replan, dimension, scorer, value, note, "", "", extra)
+    return newest.values()
 
 
 def _takes_part(scorer: str, selection: Selection) -> bool:

@@ -11,7 +11,6 @@ Source: paper section 3.3; the gold rule is ours.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -45,7 +44,7 @@ CellKey = tuple[str, str]
 """Sample (replan key) and sub-dimension."""
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Cell(msgspec.Struct, frozen=True, gc=False):
     """One sub-dimension of one sample, as two sides see it.
 
     Attributes:
@@ -138,7 +137,7 @@ class Coverage(msgspec.Struct, frozen=True):
         )
 
 
-class SideScore(NamedTuple):
+class SideScore(msgspec.Struct, frozen=True, gc=False):
     """What one side says about a cell: a score, or why there is none."""
 
     value: float | None
@@ -157,16 +156,19 @@ def gold_score(people: Sequence[Score], adjudicated: float | None = None) -> Sid
         The adjudicated score, else the one all annotators agree on (also the only one's), else
         no score with the reason.
     """
+    if len(people) == 1 and adjudicated is None:
+        return scorer_score(people[0], NO_HUMAN)
     given = [score for score in people if score.value is not None]
-    absent = [scorer_score(score, NO_HUMAN).gap for score in people] or [NO_HUMAN]
-    notes = "; ".join(score.note for score in given if score.note)
+    notes = "; ".join([score.note for score in given if score.note])
     if adjudicated is not None:
         return SideScore(adjudicated, note=notes)
     if not given:
-        return SideScore(None, min(absent))
-    if len({score.value for score in given}) > 1:
+        absent = [scorer_score(score, NO_HUMAN).gap for score in people]
+        return SideScore(None, min(absent, default=NO_HUMAN))
+    value = given[0].value
+    if any(score.value != value for score in given):
         return SideScore(None, DISAGREE, notes)
-    return SideScore(given[0].value, note=notes)
+    return SideScore(value, note=notes)
 
 
 def scorer_score(score: Score | None, absent: str) -> SideScore:
@@ -178,10 +180,12 @@ def scorer_score(score: Score | None, absent: str) -> SideScore:
     """
     if score is None:
         return SideScore(None, absent)
-    if score.value is None:
+    if score.value is not None:
+        return SideScore(score.value, "", score.note)
+    if score.note:
         reasons = (reason for reason in FAILURES if score.note.startswith(reason))
         return SideScore(None, next(reasons, WITHDRAWN), score.note)
-    return SideScore(score.value, note=score.note)
+    return SideScore(None, WITHDRAWN)
 
 
 def pair(
@@ -236,9 +240,9 @@ def _left_out(score: Score) -> Score:
 def _cell(
     key: CellKey, by: Mapping[str, Score], human: str, judge: str, decided: float | None
 ) -> Cell:
-    people = [score for name, score in by.items() if name.startswith(HUMAN) and name != judge]
-    named = scorer_score(by.get(human), NO_HUMAN)
-    left = gold_score(people, decided) if human == GOLD else named
+    people = [score for name, score in by.items() if name != judge and name.startswith(HUMAN)]
+    gold = human == GOLD
+    left = gold_score(people, decided) if gold else scorer_score(by.get(human), NO_HUMAN)
     right = scorer_score(by.get(judge), NO_JUDGE)
     return Cell(
         key[0],
@@ -250,8 +254,10 @@ def _cell(
         left.note,
         right.note,
         tuple(
-            (score.scorer.removeprefix(HUMAN), score.value)
-            for score in people
-            if score.value is not None
+            [
+                (score.scorer[len(HUMAN) :], score.value)
+                for score in people
+                if score.value is not None
+            ]
         ),
     )
