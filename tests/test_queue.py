@@ -5,6 +5,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from queue_data import Clock, batch_of_all, make_store, score
 
 from annotations import queue
 from annotations.batches import BatchPlan, create_batch
@@ -13,7 +14,6 @@ from annotations.queue import State
 from annotations.store import Store, utc_now
 from pararecover_core.errors import InputError, StoreError
 from pararecover_core.rubric import JUDGED
-from tests.queue_data import Clock, batch_of_all, make_store, score
 
 
 @pytest.fixture
