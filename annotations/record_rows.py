@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import orjson
 
 from annotations.score_log import refresh_summary, storable
+from annotations.search_index import index_instances, index_replan
 from pararecover_core.literals import dumps
 from pararecover_core.records import Instance, Record, Replan, Trajectory, content_key, to_data
 from pararecover_core.taxonomy import split_labels
@@ -54,7 +55,8 @@ def insert_instances(
     """
     known = _known(connection, [instance.key for instance in instances])
     following = 1 + connection.execute("SELECT COALESCE(MAX(n), 0) FROM instance").fetchone()[0]
-    new, filled = [], []
+    new: list[tuple[int, Instance]] = []
+    filled: list[tuple[int, Instance]] = []
     for instance in instances:
         n, stub = known.get(instance.key, (0, 0))
         if n and not stub:
@@ -72,6 +74,7 @@ def insert_instances(
         [(one.level, one.source.value, one.key) for _, one in filled],
     )
     connection.executemany("INSERT INTO instance_body (n, body) VALUES (?, ?)", bodies)
+    index_instances(connection, landed)
     connection.executemany(
         "INSERT OR IGNORE INTO instance_error (instance, round, error_type) VALUES (?, ?, ?)",
         [row for _, one in landed for row in _error_rows(one)],
@@ -125,6 +128,7 @@ def insert_replan(connection: sqlite3.Connection, replan: Replan) -> bool:
         ).lastrowid
         connection.execute(_SUMMARY, (replan.key,))
     connection.execute("INSERT INTO replan_body (n, body) VALUES (?, ?)", (n, content))
+    index_replan(connection, int(n), replan)
     return True
 
 

@@ -6,10 +6,12 @@ and ``instance_body`` share their number ``n``, so do ``replan`` and ``replan_bo
 Source: design of the store; how a score log replays is in ``score_log``.
 """
 
+from annotations.search_schema import SEARCH, SEARCH_TABLES
+
 APPLICATION_ID = 0x50615265
 """Marks a SQLite file as ours ("PaRe" in ASCII)."""
 
-VERSION = 1
+VERSION = 2
 """Schema version of this release (``PRAGMA user_version``)."""
 
 RECORDS = """
@@ -210,6 +212,7 @@ APPEND_ONLY = ("score_log", "gold", "event_log")
 TABLES = (
     *("instance", "instance_body", "instance_error", "replan", "replan_body", "trajectory"),
     *("score_log", "gold", "replan_summary", "batch", "batch_item", "assignment", "event_log"),
+    *SEARCH_TABLES,
 )
 """All tables of this version."""
 
@@ -222,5 +225,5 @@ def _guard(table: str) -> str:
     )
 
 
-SCHEMA = RECORDS + SCORES + WORK + "".join(map(_guard, APPEND_ONLY))
+SCHEMA = RECORDS + SCORES + WORK + "".join(map(_guard, APPEND_ONLY)) + SEARCH
 """The whole schema of this version."""

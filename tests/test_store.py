@@ -225,7 +225,7 @@ def test_a_newer_database_is_refused(tmp_path):
         db.execute("PRAGMA user_version = 99")
     copy = tmp_path / "copy.db"  # a file that this process has not checked
     copy.write_bytes(path.read_bytes())
-    with pytest.raises(NewerStoreError, match=r"schema version 99, expected at most 1. Install"):
+    with pytest.raises(NewerStoreError, match=r"schema version 99, expected at most \d+\. Install"):
         Store(copy)
 
 
