@@ -1,7 +1,6 @@
 import math
 
 import pytest
-from queue_data import Clock, batch_of_all, make_store, score
 
 from annotations import queue
 from annotations.adjudicate import (
@@ -18,6 +17,7 @@ from annotations.adjudicate import (
     sample_notes,
 )
 from pararecover_core.errors import InputError, StaleScoreError, StoreError
+from tests.queue_data import Clock, batch_of_all, make_store, score
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from queue_data import Clock, batch_of_all, make_store, score
 
 from annotations import queue
 from annotations.batches import BatchPlan, create_batch
@@ -14,6 +13,7 @@ from annotations.queue import State
 from annotations.store import Store, utc_now
 from pararecover_core.errors import InputError, StoreError
 from pararecover_core.rubric import JUDGED
+from tests.queue_data import Clock, batch_of_all, make_store, score
 
 
 @pytest.fixture

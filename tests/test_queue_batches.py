@@ -2,7 +2,6 @@ import json
 from collections import Counter
 
 import pytest
-from queue_data import fill, instance, make_store, replan
 
 from annotations.batches import (
     BatchPlan,
@@ -19,6 +18,7 @@ from annotations.blind import Reveal
 from annotations.sampling import Candidate, Stratum
 from pararecover_core.errors import InputError
 from pararecover_core.rubric import JUDGED
+from tests.queue_data import fill, instance, make_store, replan
 
 
 @pytest.fixture

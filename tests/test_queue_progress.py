@@ -1,5 +1,4 @@
 import pytest
-from queue_data import Clock, batch_of_all, fill, instance, make_store, replan, score
 
 from annotations import queue
 from annotations.progress import (
@@ -13,6 +12,7 @@ from annotations.progress import (
     work,
 )
 from pararecover_core.plan import Plan
+from tests.queue_data import Clock, batch_of_all, fill, instance, make_store, replan, score
 
 
 def test_gaps_belong_to_the_item_and_long_ones_are_idle():
