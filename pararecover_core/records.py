@@ -325,17 +325,18 @@ def _likeness(node: Parameters, call: Parameters) -> float:
 
 
 Record = Instance | Replan | Trajectory | Score
-_KINDS: dict[str, type[Any]] = {
+KINDS: dict[str, type[Any]] = {
     "instance": Instance,
     "replan": Replan,
     "trajectory": Trajectory,
     "score": Score,
 }
+"""What the field ``kind`` of a written record may be."""
 
 
 def to_data(record: Record) -> dict[str, Any]:
     """A record as plain JSON data with its ``kind``; plans and tools as they were given."""
-    kind = next(name for name, cls in _KINDS.items() if isinstance(record, cls))
+    kind = next(name for name, cls in KINDS.items() if isinstance(record, cls))
     data = {"kind": kind, **{f: _plain(getattr(record, f)) for f in record.__struct_fields__}}
     return {name: value for name, value in data.items() if value not in (None, "", {}, [])}
 
@@ -357,9 +358,9 @@ def from_data(data: Mapping[str, Any]) -> Record:
         ValueError: The data is no record; the message says which field.
     """
     values = dict(data)
-    cls = _KINDS.get(str(values.pop("kind", "")))
+    cls = KINDS.get(str(values.pop("kind", "")))
     if cls is None:
-        raise ValueError(f"kind is {data.get('kind')!r}, not one of {', '.join(_KINDS)}")
+        raise ValueError(f"kind is {data.get('kind')!r}, not one of {', '.join(KINDS)}")
     if "plan" in cls.__struct_fields__:
         values["plan"] = Plan.parse(values.get("plan"))
     if cls is Instance:

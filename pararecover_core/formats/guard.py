@@ -1,0 +1,41 @@
+"""Texts in sheets: never read as a formula, and read back exactly as they were.
+
+In CSV and XLSX a text that a spreadsheet program might run as a formula gets an apostrophe in
+front. XLSX also cannot hold some characters; they are masked as ``_xHHHH_``, its own convention.
+"""
+
+import re
+
+_RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_NOT_IN_XML = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)"
+)
+_NOT_KEPT = re.compile(r"\r|_(?=x[0-9A-Fa-f]{4}_)")
+
+
+def guard(text: str) -> str:
+    """A text that no spreadsheet program reads as a formula; ``unguard`` undoes it."""
+    return f"'{text}" if text.lstrip(" ").startswith(_RISKY) else text
+
+
+def unguard(text: str) -> str:
+    """What ``guard`` was given."""
+    return text[1:] if text.startswith("'") else text
+
+
+def mask(text: str) -> str:
+    """A text as XLSX can hold it; a reader of XLSX and then ``unmask`` undo it.
+
+    Two layers: first what XML cannot hold, then, in XLSX's own escape, what is lost in XML.
+    """
+    return _NOT_KEPT.sub(_escaped, _NOT_IN_XML.sub(_escaped, text))
+
+
+def unmask(text: str) -> str:
+    """Undo the first layer of ``mask``; the reader of XLSX undid the second."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"_x{ord(match[0]):04X}_"

@@ -1,0 +1,191 @@
+"""JSON lines, JSON arrays and single JSON documents, one record at a time."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+from pararecover_core.errors import InputError
+from pararecover_core.formats import text
+from pararecover_core.formats.items import Item, Place, Reject
+from pararecover_core.formats.rows import KNOWN, RowReader
+from pararecover_core.formats.values import read_score, shown
+from pararecover_core.literals import loads
+from pararecover_core.records import KINDS, Score, from_data
+from pararecover_core.rubric import DIMENSIONS
+
+_WRAPPERS = ("data", "records", "instances", "rows", "items", "samples", "scores")
+_POSITION = re.compile(r": line \d+ column (\d+) \(char \d+\)")
+
+
+def read_json(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
+    """Everything in a JSON file.
+
+    Args:
+        stream: UTF-8 without byte order mark, seekable, at its start.
+        name: Name of the file for messages.
+        rows: Reads the records.
+    """
+    if is_lines(text.head_of(stream)):
+        yield from _read_lines(stream, name, rows)
+        return
+    try:
+        for line, document in text.documents(stream):
+            yield from _record(document, Place(name, line), rows, whole=True)
+    except InputError as error:
+        place = Place(name)
+        yield Item(place, Reject(place, error.got, error.expected, error.cure))
+
+
+def is_lines(head: bytes) -> bool:
+    """Whether a file is JSON lines rather than an array or an indented document.
+
+    Args:
+        head: The first 64 KB.
+    """
+    start = head.lstrip()
+    first, newline, rest = start.partition(b"\n")
+    if not newline:
+        return not start.startswith(b"[")
+    following = rest.lstrip()
+    if not following:
+        return not start.startswith(b"[")
+    if first.strip() in (b"{", b"["):
+        return False
+    if start.startswith(b"["):
+        return following.startswith(b"{") and _is_json(first)
+    return following.startswith((b"{", b'"kind"')) or _is_json(first) or not start.startswith(b"{")
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        loads(data.decode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return True
+
+
+def _read_lines(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
+    for number, line in text.lines(stream):
+        place = Place(name, number)
+        if line is None:
+            size = f"a line longer than {text.MAX_RECORD >> 20} MB"
+            yield Item(place, Reject(place, size, "a shorter record", "Take the line out"))
+        elif not line.isspace():
+            yield from _record(line, place, rows, whole=line.endswith(b"\n"))
+
+
+def _record(data: bytes, place: Place, rows: RowReader, *, whole: bool) -> Iterator[Item]:
+    try:
+        value = _parse(data)
+    except ValueError as error:
+        yield Item(place, _broken(place, error, whole))
+        return
+    if isinstance(value, Mapping):
+        repeated = _repeated(data, value)
+        if repeated:
+            got = f"two fields named {repeated} with different values"
+            cure = "Keep one of them"
+            yield Item(place, Reject(place, got, "every field once", cure))
+        else:
+            yield from _mapping(value, place, rows)
+    elif isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
+        for row in value:
+            yield from _mapping(row, place, rows)
+    else:
+        kind = "a list" if isinstance(value, list) else f"the bare value {shown(value)}"
+        yield Item(place, Reject(place, kind, f"an object: {KNOWN}", "Write each record as one"))
+
+
+def _parse(data: bytes) -> Any:
+    decoded = text.decode(data)
+    if decoded is None:
+        raise ValueError("bytes that are no UTF-8")
+    return loads(decoded)
+
+
+def _broken(place: Place, error: ValueError, whole: bool) -> Reject:
+    reason = _POSITION.sub(r" at character \1", str(error))
+    cure = "Correct the line, or write it again with a JSON writer"
+    if "UTF-8" in reason:
+        return Reject(place, reason, "text in one encoding", "Save the file as UTF-8")
+    if not whole:
+        cure = "The file seems to end in the middle of a record: fetch it again"
+    return Reject(place, f"no JSON ({reason})", "one JSON record", cure)
+
+
+def _repeated(data: bytes, value: Mapping[str, Any]) -> str:
+    """A field that stands twice with different values, "" where none does.
+
+    JSON readers keep the last one and say nothing. The count is a quick sieve: quotes inside of
+    texts are escaped, so only the same name deeper down can raise it by mistake.
+    """
+    if all(data.count(b'"%b"' % _encoded(key)) < 2 for key in value):
+        return ""
+    found: dict[str, Any] = {}
+    try:
+        pairs = json.loads(text.decode(data) or "", strict=False, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return ""
+    for key, item in pairs.pairs if isinstance(pairs, _Pairs) else ():
+        if key in found and found[key] != item:
+            return str(key)
+        found[key] = item
+    return ""
+
+
+class _Pairs:
+    """A JSON object as its pairs, repeated names included."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pairs) and self.pairs == other.pairs
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _encoded(key: str) -> bytes:
+    return key.encode("utf-8", "surrogatepass")
+
+
+def _mapping(value: Mapping[str, Any], place: Place, rows: RowReader) -> Iterator[Item]:
+    if value.get("kind") in KINDS:
+        yield _own(value, place)
+        return
+    header = rows.header(tuple(value))
+    if not header.is_known:
+        inner = next((value[k] for k in _WRAPPERS if isinstance(value.get(k), list)), None)
+        if inner and all(isinstance(row, Mapping) for row in inner):
+            for row in inner:
+                yield from _mapping(row, place, rows)
+            return
+    if header.repeated:
+        got = f"two fields named like {header.repeated[0]}"
+        yield Item(place, Reject(place, got, "every field once", "Keep one of them"))
+        return
+    yield from rows.items(place, value, header)
+
+
+def _own(value: Mapping[str, Any], place: Place) -> Item:
+    """A record that we wrote ourselves."""
+    cure = "Correct the field, or export the record again"
+    try:
+        record = from_data(value)
+        if isinstance(record, Score):
+            _check_score(record)
+    except ValueError as error:
+        got = f"a broken {value['kind']} ({error})"
+        return Item(place, Reject(place, got, f"the fields of a {value['kind']}", cure))
+    return Item(place, record)
+
+
+def _check_score(score: Score) -> None:
+    if score.dimension not in DIMENSIONS:
+        raise ValueError(f"dimension: {shown(score.dimension)} is none of the 15")
+    if score.value is not None:
+        try:
+            read_score(score.value, score.dimension)
+        except ValueError as error:
+            raise ValueError(f"value: {score.value:g} is not {error}") from error

@@ -1,0 +1,140 @@
+"""Writing scores in long form, so that reading the file gives the same scores again."""
+
+import contextlib
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import openpyxl
+
+from pararecover_core.errors import InputError
+from pararecover_core.formats.columns import LONG_FORM
+from pararecover_core.formats.guard import guard, mask
+from pararecover_core.formats.items import ScoreRow
+from pararecover_core.literals import dumps
+
+FORMS = ("csv", "xlsx", "jsonl")
+"""What scores can be written as."""
+
+_LONGEST_CELL = 32_767
+
+
+def write_scores(rows: Iterable[ScoreRow], path: Path | BinaryIO, form: str = "csv") -> int:
+    """Write scores in long form.
+
+    Args:
+        rows: The scores; taken one at a time.
+        path: A file, written beside and moved into place, or an open binary stream.
+        form: "csv" (UTF-8 with byte order mark), "xlsx" or "jsonl".
+
+    Returns:
+        How many rows were written.
+
+    Raises:
+        InputError: The form is not known, or a text is too long for a cell of XLSX.
+    """
+    writer = _WRITERS.get(form)
+    if writer is None:
+        raise InputError("form", repr(form), f"one of {', '.join(FORMS)}", "Choose one of these")
+    with _target(path) as stream:
+        return writer(rows, stream)
+
+
+@contextlib.contextmanager
+def _target(path: Path | BinaryIO) -> Iterator[BinaryIO]:
+    """The stream to write to; a file appears whole or not at all."""
+    if not isinstance(path, Path):
+        yield path
+        return
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        os.chmod(name, 0o666 & ~_umask())
+        with os.fdopen(handle, "wb") as stream:
+            yield cast(BinaryIO, stream)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask_ = os.umask(0)
+    os.umask(mask_)
+    return mask_
+
+
+def _cells(row: ScoreRow) -> list[Any]:
+    return [getattr(row, name) for name in LONG_FORM]
+
+
+def _write_csv(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
+    text = io.TextIOWrapper(
+        stream, "utf-8-sig", errors="surrogatepass", newline="", write_through=True
+    )
+    count = 0
+    try:
+        writer = csv.writer(text)
+        writer.writerow(LONG_FORM)
+        for row in rows:
+            writer.writerow([_csv_cell(value) for value in _cells(row)])
+            count += 1
+    finally:
+        text.flush()
+        text.detach()
+    return count
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return guard(value)
+    if isinstance(value, bool):
+        return int(value)
+    return f"{value:.17g}" if isinstance(value, float) else value
+
+
+def _write_jsonl(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
+    count = 0
+    for row in rows:
+        line = dumps({name: getattr(row, name) for name in LONG_FORM})
+        stream.write(line.encode("utf-8", "surrogatepass") + b"\n")
+        count += 1
+    return count
+
+
+def _write_xlsx(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("scores")
+    sheet.append(LONG_FORM)
+    count = 0
+    for row in rows:
+        count += 1
+        sheet.append([_xlsx_cell(name, getattr(row, name), count + 1) for name in LONG_FORM])
+    book.save(stream)
+    return count
+
+
+def _xlsx_cell(name: str, value: Any, row: int) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, str):
+        return value
+    text = mask(guard(value))
+    if len(text) > _LONGEST_CELL:
+        raise InputError(
+            f"row {row}, column {name}",
+            f"{len(text)} characters",
+            f"at most {_LONGEST_CELL} in a cell of XLSX",
+            "Export as CSV or JSONL instead",
+        )
+    return text
+
+
+_WRITERS: dict[str, Callable[[Iterable[ScoreRow], BinaryIO], int]] = {
+    "csv": _write_csv,
+    "xlsx": _write_xlsx,
+    "jsonl": _write_jsonl,
+}
