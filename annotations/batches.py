@@ -382,6 +382,23 @@ def get_batch(store: "Store", batch: int) -> Batch:
         return load_batch(db, batch)
 
 
+def find_batch(store: "Store", which: str) -> int:
+    """The id of a batch that is named by its name or its id; a name comes first.
+
+    Raises:
+        InputError: There is no such batch.
+    """
+    found = list_batches(store)
+    by_name = {batch.name: batch.id for batch in found}
+    by_id = {str(batch.id): batch.id for batch in found}
+    number = by_name.get(which, by_id.get(which))
+    if number is None:
+        known = ", ".join(repr(batch.name) for batch in found)
+        expected = f"one of {known}" if known else "a batch (there is none yet)"
+        raise InputError("batch", repr(which), expected, "Check its name or id")
+    return number
+
+
 def load_batch(db: sqlite3.Connection, batch: int) -> Batch:
     """One batch, within an open transaction.
 
