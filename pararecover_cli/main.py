@@ -21,7 +21,9 @@ cli = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _name, _module, _function in (("app", "app", "app"),):
+COMMANDS = (("app", "app", "app"), ("import", "import_", "import_"), ("agree", "agree", "agree"))
+
+for _name, _module, _function in COMMANDS:
     if find_spec(f"pararecover_cli.{_module}"):
         cli.command(_name)(getattr(import_module(f"pararecover_cli.{_module}"), _function))
 

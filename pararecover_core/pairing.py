@@ -26,6 +26,7 @@ HUMAN = "human:"
 NO_HUMAN = "no human score"
 DISAGREE = "people disagree, not adjudicated"
 WITHDRAWN = "score withdrawn"
+NOTE_ALONE = "a note without a score"
 AFTER_REVEAL = "scored after the reveal"
 NO_JUDGE = "not scored by the judge"
 UNREADABLE = "unreadable score in the file"
@@ -184,7 +185,7 @@ def scorer_score(score: Score | None, absent: str) -> SideScore:
         return SideScore(score.value, "", score.note)
     if score.note:
         reasons = (reason for reason in FAILURES if score.note.startswith(reason))
-        return SideScore(None, next(reasons, WITHDRAWN), score.note)
+        return SideScore(None, next(reasons, NOTE_ALONE), score.note)
     return SideScore(None, WITHDRAWN)
 
 

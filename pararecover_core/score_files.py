@@ -42,6 +42,16 @@ class FileScores(NamedTuple):
         """Scorer names of judges and of the program."""
         return [name for name in self.scorers() if not name.startswith(HUMAN)]
 
+    def sides(self, human: str = GOLD, judge: str = "") -> tuple[str, str]:
+        """Scorer names of both sides.
+
+        Raises:
+            InputError: A side is not in the file, or "" leaves several judges to choose from.
+        """
+        side = GOLD if human == GOLD else choose("human side", human, self.people())
+        others = [*self.judges(), *self.people()] if judge else self.judges()
+        return side, choose("judge side", judge, others)
+
 
 def file_scores(items: Iterable[Item]) -> FileScores:
     """Collect the scores of files.
@@ -101,24 +111,32 @@ def file_cells(
     Raises:
         InputError: A side is not in the file, or "" leaves several judges to choose from.
     """
-    side = GOLD if human == GOLD else _choose("human side", human, found.people())
-    other = _choose("judge side", judge, found.judges() or found.people()[1:])
+    side, other = found.sides(human, judge)
     return pair(found.scores, human=side, judge=other, dimensions=dimensions, revealed=revealed)
 
 
-def _choose(what: str, name: str, known: Sequence[str]) -> str:
+def choose(what: str, name: str, known: Sequence[str]) -> str:
+    """The one scorer that a person means.
+
+    Args:
+        what: Which side, for the message.
+        name: A scorer name, with or without its "human:" or "judge:"; "" for the only one.
+        known: Scorer names to choose from.
+
+    Raises:
+        InputError: There is none of that name, or several and no name was given.
+    """
     if not name and len(known) == 1:
         return known[0]
     wanted = (name, f"{HUMAN}{name}", f"judge:{name}")
     for candidate in known:
         if candidate in wanted:
             return candidate
-    listed = ", ".join(known)
     if not known:
         cure = "Score columns are named like D3_human and D3_model, or diag_D3_score"
-        raise InputError(what, "no such scores", "score columns of that side", cure)
+        raise InputError(what, "no such scores", "scores of that side", cure)
     got = repr(name) if name else f"{len(known)} scorers"
-    raise InputError(what, got, f"one of {listed}", "Name one of them")
+    raise InputError(what, got, f"one of {', '.join(known)}", "Name one of them")
 
 
 def _sample_names(marks: Sequence[tuple[Place, Mark]]) -> list[str]:

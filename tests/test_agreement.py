@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import pytest
-from agreement_data import HALF_DIGIT, OVERALL, TABLE_5, N, scores_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
@@ -22,6 +21,7 @@ from pararecover_core.agreement import (
 from pararecover_core.errors import AgreementError
 from pararecover_core.pairing import Cell
 from pararecover_core.rubric import JUDGED
+from tests.agreement_data import HALF_DIGIT, OVERALL, TABLE_5, N, scores_of
 
 PAIRS = st.lists(
     st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])),

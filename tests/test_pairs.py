@@ -70,6 +70,8 @@ def test_gaps_say_why():
     failed = [_score(ANN, 1.0), _score(JUDGE, None, note="unparsable: no JSON in the reply")]
     assert _one(failed).judge_gap == "unparsable"
     assert _one([_score(ANN, 1.0), _score(JUDGE, None)]).judge_gap == WITHDRAWN
+    noted = [_score(ANN, None, note="see later"), _score(JUDGE, 1.0)]
+    assert _one(noted).human_gap == "a note without a score"
 
 
 def test_scores_after_the_reveal_are_left_out_unless_asked_for():
