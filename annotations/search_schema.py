@@ -36,7 +36,7 @@ CREATE TABLE search_item (
   round_gt INTEGER,
   {" REAL, ".join(_FIGURES)} REAL
 );
-CREATE INDEX search_item_instance ON search_item (instance_n, agent);
+CREATE INDEX search_item_instance ON search_item (instance_n);
 CREATE INDEX search_item_agent ON search_item (agent);
 CREATE INDEX search_item_gap ON search_item (gap) WHERE gap IS NOT NULL;
 CREATE INDEX search_item_total ON search_item (total) WHERE total IS NOT NULL;
