@@ -11,7 +11,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from annotations.claims import State, WorkItem, scorer_of
 from annotations.mentions import segments
+from annotations.score_log import LogEntry
 from pararecover_core.draw import pair
 from pararecover_core.findings import result_state
 from pararecover_core.plan import RESPONSE, ROOT, Node, Parameters, Plan
@@ -19,7 +21,15 @@ from pararecover_core.records import Instance, Replan, Tool, ToolCall, Trajector
 from pararecover_core.rubric import Rubric
 from pararecover_core.scores import replan_efficacy, total_rounds
 
-__all__ = ["content", "full_text", "proposals", "rubric_data", "undo_stack"]
+__all__ = [
+    "content",
+    "efficacy_data",
+    "full_text",
+    "proposals",
+    "rubric_data",
+    "standing",
+    "undo_stack",
+]
 
 SHORT, LONG = 600, 12_000
 """Characters that a cell and a body of text show before "show all"."""
@@ -32,20 +42,17 @@ Data = dict[str, Any]
 Text = str | Data
 
 
-def content(
-    instance: Instance, replan: Replan | None, trajectory: Trajectory | None = None
-) -> Data:
+def content(instance: Instance, replan: Replan | None) -> Data:
     """Everything of an item that a blind annotator may see and that never changes.
 
     Args:
         instance: The instance.
         replan: The answer to score, None where there is none yet.
-        trajectory: The run of the same agent from the instance, for E5.
 
     Returns:
         JSON data: ``query``, ``level``, ``round``, ``before`` and ``after`` (pictures of
         ``draw.pair``), ``nodes``, ``thought`` (segments), ``observations``, ``tools``, ``s5``,
-        ``e5``, ``proposals``. A text longer than it is shown is an object with ``text``,
+        ``proposals``. A text longer than it is shown is an object with ``text``,
         ``length`` and ``field``; ``full_text`` gives the rest.
     """
     after = replan.plan if replan else None
@@ -66,7 +73,6 @@ def content(
         "observations": _observations(instance),
         "tools": _tools(instance.tools),
         "s5": _s5(after),
-        "e5": _e5(instance, replan, trajectory),
         "proposals": proposals(replan) if replan else {},
     }
 
@@ -137,26 +143,25 @@ def rubric_data(rubric: Rubric) -> Data:
     }
 
 
-def undo_stack(log: Iterable[tuple[str, str, float | None]]) -> list[tuple[str, float | None]]:
+def undo_stack(log: Iterable[LogEntry]) -> list[list[Any]]:
     """What undo would take back, oldest first.
 
     Args:
-        log: ``(dimension, action, value)`` of one annotator's entries on one item, in order.
+        log: One annotator's entries on one item, oldest first.
 
     Returns:
-        ``(dimension, value before it)`` for each score or clearing that stands.
+        ``[sub-dimension, value, note]`` as they were before each act that stands.
     """
-    current: dict[str, float | None] = {}
-    stack: list[tuple[str, float | None]] = []
-    for dimension, action, value in log:
-        if action in ("score", "clear"):
-            stack.append((dimension, current.get(dimension)))
-        elif action == "undo":
-            for at in range(len(stack) - 1, -1, -1):
-                if stack[at][0] == dimension:
-                    del stack[at]
-                    break
-        current[dimension] = value
+    current: dict[str, tuple[float | None, str]] = {}
+    stack: list[list[Any]] = []
+    for entry in log:
+        if entry.action == "undo":
+            own = [at for at, one in enumerate(stack) if one[0] == entry.dimension]
+            if own:
+                del stack[own[-1]]
+        else:
+            stack.append([entry.dimension, *current.get(entry.dimension, (None, ""))])
+        current[entry.dimension] = (entry.value, entry.note)
     return stack
 
 
@@ -179,10 +184,14 @@ def _s5(plan: Plan | None) -> Data | None:
     return {"value": plan.s5, "reason": plan.fault or "ids are unique, no cycle"}
 
 
-def _e5(instance: Instance, replan: Replan | None, trajectory: Trajectory | None) -> Data | None:
-    """E5 with its reason, None where no run is known or the optimum is not."""
-    if replan is None or trajectory is None:
-        return None
+def efficacy_data(instance: Instance, replan: Replan, trajectory: Trajectory) -> Data:
+    """E5 of a replan from a run of the same agent, with its reason.
+
+    Returns:
+        ``value`` in [0, 1], None where the optimal rounds are unknown; ``reason``.
+
+    Source: paper section 2.1.4, eq. (4).
+    """
     after, optimal = _rounds_after(instance, replan, trajectory), instance.round_gt
     success = trajectory.success
     value = replan_efficacy(replan.plan, success=success, rounds_after=after, optimal=optimal)
@@ -330,3 +339,100 @@ def _described(schema: Any) -> str:
     if schema.get("default") is not None:
         parts.append(f"default {as_text(schema['default'])}")
     return "; ".join(part for part in parts if part)
+
+
+def standing(
+    work: WorkItem,
+    annotator: str,
+    log: Iterable[LogEntry],
+    *,
+    replan: Replan,
+    instance: Instance,
+    e5: Data | None = None,
+    gold: Mapping[str, tuple[float | None, str]] | None = None,
+) -> Data:
+    """Where an item stands for an annotator; blind to what ``work.shown`` does not open.
+
+    Args:
+        work: The item as the queue has it.
+        annotator: Who looks.
+        log: The whole score log of the replan, oldest first.
+        replan: The replan, for the agent's name.
+        instance: Its instance, for tags.
+        e5: E5 with its reason, where it may be shown.
+        gold: Adjudicated values and reasons.
+
+    Returns:
+        JSON data: ``scores`` (sub-dimension to value, note, revision, at), ``undo``, ``note``,
+        ``state``, ``can_score``, ``shown``, ``revealed`` (None while anything is hidden).
+    """
+    entries = list(log)
+    mine = [entry for entry in entries if entry.scorer == scorer_of(annotator)]
+    submitted = work.state is State.SUBMITTED
+    return {
+        "batch": work.batch,
+        "batch_name": work.batch_name,
+        "position": work.position,
+        "total": work.total,
+        "level": instance.level,
+        "round": instance.plan.executed_rounds() + 1,
+        "dimensions": list(work.dimensions),
+        "slots": work.slots,
+        "state": str(work.state),
+        "can_score": work.can_score or (submitted and work.slot > 0),
+        "why": "" if work.slot else "Others score this item; to look at only",
+        "note": work.note,
+        "submitted_at": work.submitted_at,
+        "revealed_at": work.revealed_at,
+        "shown": {"blind": work.shown.blind, "can_reveal": work.shown.can_reveal},
+        "scores": {
+            entry.dimension: {
+                "value": entry.value,
+                "note": entry.note,
+                "revision": entry.revision,
+                "at": entry.at,
+            }
+            for entry in mine
+        },
+        "undo": undo_stack(mine),
+        "e5": e5,
+        "revealed": _revealed(work, annotator, entries, replan, instance, gold or {}),
+    }
+
+
+def _revealed(
+    work: WorkItem,
+    annotator: str,
+    entries: Iterable[LogEntry],
+    replan: Replan,
+    instance: Instance,
+    gold: Mapping[str, tuple[float | None, str]],
+) -> Data | None:
+    shown = work.shown
+    if not (shown.agent or shown.judge or shown.tags or shown.others):
+        return None
+    scores: dict[str, dict[str, list[Any]]] = {}
+    for entry in entries:
+        kind, _, _ = entry.scorer.partition(":")
+        allowed = {"judge": shown.judge, "human": shown.others}.get(kind, False)
+        if allowed and entry.scorer != scorer_of(annotator):
+            scores.setdefault(entry.scorer, {})[entry.dimension] = [entry.value, entry.note]
+    if shown.others and gold:
+        scores["gold:adjudicated"] = {d: [value, note] for d, (value, note) in gold.items()}
+    order = sorted(scores, key=lambda scorer: ("jhg".find(scorer[0]), scorer))
+    return {
+        "agent": replan.agent if shown.agent else "",
+        "tags": [tag for tag in dict.fromkeys(instance.tags) if tag] if shown.tags else [],
+        "reason": instance.error_reason if shown.tags else "",
+        "scorers": [
+            {"name": _scorer_name(scorer), "scores": scores[scorer]}
+            for scorer in order
+            if any(value is not None for value, _ in scores[scorer].values())
+        ],
+    }
+
+
+def _scorer_name(scorer: str) -> str:
+    """``judge:gpt@v2`` is shown as "gpt", ``human:Ana`` as "Ana"."""
+    name = scorer.partition(":")[2]
+    return name.partition("@")[0] if scorer.startswith("judge:") else name

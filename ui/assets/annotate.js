@@ -1,0 +1,526 @@
+/* The Annotate workbench: one component that holds the item, the keys and what waits to be stored.
+ *
+ * Data comes from two places: the component's own data (who, which database, the rubric) and the
+ * feed, a tiny second component that carries acknowledgements and items, so that a score sends a
+ * few hundred bytes and not the whole page. Python: ui/annotate_panel.py.
+ */
+
+const RETRY = 2000; // ms between two tries while something waits
+const LATE = 2500; // ms without an answer after which the page says so
+const IDLE = 60; // seconds without a hand on mouse or keys that still count as work
+const KEPT = 12; // items that stay in the browser
+
+function annotateFeed() {
+  if (!window.pararecoverFeed) window.pararecoverFeed = { data: null, listeners: new Set(), contents: new Map() };
+  return window.pararecoverFeed;
+}
+
+function makeBench(host, config, send) {
+  const feed = annotateFeed();
+  const outbox = makeOutbox(config.store, config.annotator);
+  const at = {
+    item: null, // the replan on screen
+    token: 0, // newest move of this page: grows with time, also over reloads
+    move: { item: null, step: 0 },
+    answered: 0, // newest move that the server answered
+    sent: 0,
+    sentAt: 0,
+    askedAt: 0, // since when something waits for an answer
+    late: false,
+    lackedAt: -Infinity,
+    standings: new Map(),
+    troubles: new Map(),
+    seconds: new Map(),
+    lastHand: performance.now(),
+    wantSubmit: false,
+    notice: "",
+    savedAt: "",
+    full: null,
+    feed: {},
+  };
+
+  /* ---- frame ---- */
+
+  const reading = makeReading({ full: askFull });
+  const scoring = makeScoring(config.rubric, {
+    score: (dimension, value) => { scoring.focus(dimension); score(value); },
+    note: keepNote,
+    focus: (dimension) => scoring.focus(dimension),
+    undo, skip: () => leave("skip"), flag: () => leave("flag"), submit, reveal, go,
+    reload: (dimension) => { troubles().delete(dimension); draw(); },
+  });
+  const full = makeFullText(() => full.close());
+  const bar = make("div", { class: "bar1" });
+  const notice = make("div", { class: "notice", role: "status", hidden: true });
+  const says = make("div", { class: "unseen", "aria-live": "polite" });
+  const empty = make("div", { class: "card empty", hidden: true });
+  const help = makeHelp();
+  const cols = make("div", { class: "cols" }, reading.root, scoring.root);
+  const bench = make("div", { class: "bench" }, bar, notice, cols, empty, help, full.root, says);
+  host.append(bench);
+
+  function makeHelp() {
+    const lines = [
+      ["1 5 0", "score 1, 0.5 or 0 and move on"], ["↑ ↓", "move between sub-dimensions"], ["Backspace", "clear the score"],
+      ["[ ] or ← →", "previous and next item"], ["U", "undo"], ["N", "note on the sub-dimension, Shift N on the sample"],
+      ["K", "skip: the item comes back at the end"], ["F", "flag for whoever runs the batch"], ["Q", "open and close the query"],
+      ["Enter", "submit, then the next item"], ["S", "send again what waits"], ["Esc", "clear the selection, close"], ["?", "this list"],
+    ];
+    const close = () => { help.hidden = true; };
+    const list = make("dl", {}, ...lines.flatMap(([keys, what]) => [make("dt", {}, ...keys.split(" ").map((k) => (k === "or" ? " or " : key(k)))), make("dd", { text: what })]));
+    const head = make("div", { class: "head" }, make("b", { text: "Keys" }), make("span", { class: "gap" }), button("Close", "Esc", close));
+    const foot = make("p", { class: "quiet", text: "Keys rest while a text field has the focus. A hollow dot is on its way; a tick is on disk." });
+    return make("div", { class: "over", hidden: true, role: "dialog", "aria-modal": "true", "aria-label": "Keys", onclick: (e) => { if (e.target === help) close(); } }, make("div", { class: "sheet small" }, head, list, foot));
+  }
+
+  /* ---- what is on screen ---- */
+
+  function standing() { return at.standings.get(at.item) || null; }
+  function content() { return feed.contents.get(at.item) || null; }
+  function troubles() {
+    if (!at.troubles.has(at.item)) at.troubles.set(at.item, new Map());
+    return at.troubles.get(at.item);
+  }
+  function view() {
+    const found = standing();
+    if (!found) return null;
+    return { ...laidOver(found, outbox.of(at.item)), item: at.item, troubles: Object.fromEntries(troubles()) };
+  }
+
+  function draw() {
+    const now = view();
+    const what = content();
+    const ready = Boolean(now && what);
+    cols.hidden = Boolean(at.feed.empty) && !ready;
+    empty.hidden = !at.feed.empty || ready;
+    bench.classList.toggle("loading", !ready && empty.hidden);
+    drawBar(ready ? now : null);
+    if (ready) {
+      scoring.show(now, what, at.late);
+      tick();
+    }
+  }
+
+  function drawItem() {
+    const what = content();
+    if (what && standing()) {
+      reading.show(what, standing().revealed);
+      const now = view();
+      scoring.show(now, what, at.late);
+      const asked = scoring.asked();
+      const open = asked.find((id) => !now.rows[id] || now.rows[id].value === null);
+      scoring.focus(open || asked[0] || "S1");
+    }
+    draw();
+  }
+
+  function drawBar(now) {
+    const left = at.late
+      ? [make("b", { class: "id", text: `No connection, ${waiting()} on this page` }), make("span", { text: "Keys keep working; Submit waits." })]
+      : now ? title(now) : [make("b", { class: "id", text: at.feed.empty ? "Annotate" : "Loading" })];
+    bar.classList.toggle("lost", at.late);
+    const prior = button("Previous", "", () => go(-1), { aria: "Previous item, [" });
+    prior.prepend(icon("left"));
+    prior.append(key("["));
+    const next = button("Next", "", () => go(1), { aria: "Next item, ]" });
+    next.append(key("]"));
+    bar.replaceChildren(...left, make("span", { class: "gap" }), make("span", { class: "saved" }, ...savedWords()), button("keys", "?", toggleHelp, { cls: "q", aria: "All keys" }), prior, next);
+  }
+
+  function waiting() {
+    const count = outbox.size();
+    return count === 1 ? "1 score waits" : `${count} scores wait`;
+  }
+
+  function savedWords() {
+    if (outbox.size()) return [make("span", { class: "ring", "aria-hidden": "true" }), make("span", { text: outbox.keeps() ? "saving" : "saving; this browser would lose it on reload" })];
+    return at.savedAt ? [icon("tick"), make("span", { text: `All saved ${at.savedAt}` })] : [];
+  }
+
+  function title(now) {
+    const where = [`of ${now.total}`, now.batch_name, now.level ? `level ${now.level}` : "", now.round ? `round ${now.round}` : ""].filter(Boolean).join(" · ");
+    const tags = [make("b", { class: "id", text: `Item ${now.position}` }), make("span", { class: "quiet", text: where })];
+    if (now.shown.blind) tags.push(make("span", { class: "tag blind", title: "Agent, judge, error tags and others' scores are hidden until you submit and reveal" }, icon("blind"), "Blind"));
+    else tags.push(make("span", { class: "tag open" }, icon("eye"), now.revealed_at ? `Revealed ${timeOf(now.revealed_at).slice(0, 5)}` : "Open"));
+    if (now.revealed) {
+      tags.push(make("span", { class: "tag", title: "Agent", text: now.revealed.agent || "agent unknown" }));
+      for (const tag of now.revealed.tags) tags.push(make("span", { class: "tag fail", title: now.revealed.reason || "Error tag", text: tag }));
+    }
+    if (now.slots > 1) tags.push(make("span", { class: "tag opt", text: `You and ${now.slots - 1} other${now.slots > 2 ? "s" : ""} score this` }));
+    if (now.state === "submitted") tags.push(make("span", { class: "tag", text: "Submitted" }));
+    if (now.state === "skipped") tags.push(make("span", { class: "tag", text: "Skipped before" }));
+    if (now.state === "flagged") tags.push(make("span", { class: "tag" }, icon("flag"), "Flagged"));
+    if (!now.can_score) tags.push(make("span", { class: "tag", text: now.why || "To look at only" }));
+    return tags;
+  }
+
+  function tell(text) {
+    at.notice = text;
+    notice.hidden = !text;
+    notice.replaceChildren(text, " ", ...(text ? [button("Close", "", () => tell(""), { cls: "q" })] : []));
+  }
+
+  function say(text) { says.textContent = text; }
+
+  /* ---- acts ---- */
+
+  function act(fields) {
+    const found = standing();
+    const last = fields.dimension ? outbox.last(at.item, fields.dimension) : null;
+    const known = fields.dimension && found.scores[fields.dimension];
+    outbox.add({
+      item: at.item,
+      batch: found.batch,
+      base: known ? known.revision : 0,
+      after: last ? last.event : "",
+      seconds: Math.round(at.seconds.get(at.item) || 0),
+      at: new Date().toISOString(),
+      ...fields,
+    });
+    flush();
+    draw();
+  }
+
+  function score(value) {
+    const dimension = scoring.focused();
+    const found = standing();
+    if (!found || !found.can_score || !scoring.asked().includes(dimension)) return;
+    if (troubles().has(dimension)) return say(troubles().get(dimension));
+    act({ kind: "score", dimension, value });
+    say(`${dimension} scored ${value}`);
+    const asked = scoring.asked();
+    const next = asked[asked.indexOf(dimension) + 1];
+    const rows = view().rows;
+    const open = asked.find((id) => !rows[id] || rows[id].value === null);
+    scoring.focus(next || open || dimension);
+  }
+
+  function clear() {
+    const dimension = scoring.focused();
+    const row = view() && view().rows[dimension];
+    if (!row || row.value === null || !standing().can_score) return;
+    act({ kind: "clear", dimension, value: null });
+    say(`${dimension} cleared`);
+  }
+
+  function undo() {
+    const now = view();
+    if (!now || !now.can_score || !now.undo.length) return say("Nothing to undo");
+    const [dimension, value, note] = now.undo[now.undo.length - 1];
+    scoring.focus(dimension);
+    act({ kind: "undo", dimension, value, note });
+    return say(`Undone: ${dimension} ${written(value)}`);
+  }
+
+  function keepNote(item, dimension, note) {
+    if (item !== at.item || !standing()) return;
+    act(dimension ? { kind: "note", dimension, note } : { kind: "note", note });
+    say(dimension ? `Note on ${dimension} kept` : "Note on the sample kept");
+  }
+
+  function leave(kind) {
+    const now = view();
+    if (!now || !now.can_score || now.state === "submitted") return;
+    act({ kind });
+    say(kind === "skip" ? "Skipped" : "Flagged");
+    onward();
+  }
+
+  function submit() {
+    const now = view();
+    if (!now) return;
+    if (now.state === "submitted") return go(1);
+    if (!now.can_score) return;
+    const missing = scoring.asked().filter((id) => !scoring.scored().includes(id));
+    if (missing.length) {
+      scoring.focus(missing[0]);
+      return tell(`${missing.length === 1 ? "1 sub-dimension has" : `${missing.length} sub-dimensions have`} no score yet: ${missing.join(", ")}.`);
+    }
+    if (at.late) return tell("Submit waits for the connection; your scores are kept on this page.");
+    if (troubles().size) return tell("Reload what was scored in another tab, then submit.");
+    if (outbox.of(at.item).some((one) => one.dimension)) {
+      at.wantSubmit = true; // the scores go first; their acknowledgement submits
+      return undefined;
+    }
+    at.wantSubmit = false;
+    act({ kind: "submit" });
+    say("Submitted");
+    return onward();
+  }
+
+  function reveal() {
+    const found = standing();
+    if (found && found.shown.can_reveal) act({ kind: "reveal" });
+  }
+
+  /* ---- moving ---- */
+
+  function open(item) {
+    if (!item || item === at.item) return;
+    at.item = item;
+    at.wantSubmit = false;
+    at.lastHand = performance.now();
+    tell("");
+    drawItem();
+  }
+
+  function move(item, step) {
+    ask({ item, step });
+  }
+
+  function ask(wish) {
+    at.token = Math.max(at.token + 1, Date.now());
+    at.move = wish;
+    flush();
+  }
+
+  function ready(item) { return Boolean(item && feed.contents.has(item) && at.standings.has(item)); }
+
+  function onward() {
+    const next = at.feed.from === at.item ? at.feed.onward : null;
+    const from = at.item;
+    if (ready(next)) {
+      open(next);
+      move(next, 0);
+    } else move(from, 2);
+  }
+
+  function go(step) {
+    if (!at.item) return move(null, step > 0 ? 2 : 0);
+    const near = at.feed.from === at.item ? (step > 0 ? at.feed.following : at.feed.previous) : null;
+    const from = at.item;
+    if (ready(near)) {
+      open(near);
+      return move(near, 0);
+    }
+    return move(from, step);
+  }
+
+  /* ---- to and from the server ---- */
+
+  function have() {
+    return Array.from(feed.contents.keys()).filter((item) => at.standings.has(item));
+  }
+
+  function pending() {
+    const lacks = !at.feed.empty && (!at.item || !ready(at.item));
+    return outbox.size() > 0 || at.token > at.answered || lacks || at.full !== null;
+  }
+
+  function flush() {
+    at.sent += 1;
+    at.sentAt = performance.now();
+    if (!at.askedAt) at.askedAt = at.sentAt;
+    send({ n: at.sent, token: at.token, ...at.move, have: have(), full: at.full, acts: outbox.all() });
+  }
+
+  function receive(data) {
+    if (!data || data.store !== config.store || data.annotator !== config.annotator) return;
+    at.feed = data;
+    at.askedAt = 0;
+    for (const [item, what] of Object.entries(data.contents || {})) {
+      feed.contents.delete(item);
+      feed.contents.set(item, what);
+    }
+    for (const [item, found] of Object.entries(data.standings || {})) at.standings.set(item, found);
+    for (const item of Array.from(feed.contents.keys()).slice(0, -KEPT)) {
+      if (item !== at.item) feed.contents.delete(item);
+    }
+    const touched = settle(data.acks || {});
+    if (data.token >= at.token) {
+      at.answered = data.token;
+      if (data.item !== at.item && ready(data.item)) open(data.item);
+      else if (data.notice) tell(data.notice);
+    }
+    if (data.full && at.full && data.full.field === at.full.field) {
+      full.show(data.full.text);
+      at.full = null;
+    }
+    if (at.late && !outbox.size()) at.late = false;
+    if (data.empty) drawEmpty(data.empty);
+    if (touched.reveal) drawItem();
+    draw();
+    if (at.wantSubmit && !outbox.of(at.item).some((one) => one.dimension)) submit();
+    if (data.item && !ready(data.item) && performance.now() - at.lackedAt > 1000) {
+      at.lackedAt = performance.now(); // the page holds less than the server thought
+      flush();
+    }
+  }
+
+  function settle(acks) {
+    const touched = { reveal: false };
+    for (const [event, ack] of Object.entries(acks)) {
+      if (ack.retry) {
+        tell(ack.refused);
+        continue;
+      }
+      const done = outbox.remove(event);
+      if (!done) continue;
+      const found = at.standings.get(done.item);
+      if (ack.refused) refuse(done, ack, found);
+      else if (done.dimension && found) keep(done, ack, found);
+      else if (done.kind === "reveal") touched.reveal = done.item === at.item;
+      if (!ack.refused) at.savedAt = timeOf(ack.at) || at.savedAt;
+      if (done.item === at.item && done.dimension && !ack.refused) say(`${done.dimension} ${done.kind === "score" ? `scored ${done.value}` : done.kind}, saved`);
+    }
+    return touched;
+  }
+
+  function keep(done, ack, found) {
+    const before = found.scores[done.dimension];
+    if (before && before.revision >= ack.revision) return; // the standing that came with it is newer
+    if (done.kind === "undo") {
+      const entry = found.undo.findLastIndex((one) => one[0] === done.dimension);
+      if (entry >= 0) found.undo.splice(entry, 1);
+    } else found.undo.push([done.dimension, before ? before.value : null, before ? before.note : ""]);
+    found.scores[done.dimension] = { value: ack.value, note: ack.note, revision: ack.revision, at: ack.at };
+  }
+
+  function refuse(done, ack, found) {
+    if (done.dimension && found && ack.score) found.scores[done.dimension] = ack.score;
+    if (done.dimension && ack.stale) {
+      if (!at.troubles.has(done.item)) at.troubles.set(done.item, new Map());
+      at.troubles.get(done.item).set(done.dimension, ack.refused);
+    } else tell(ack.refused);
+    if (done.item === at.item) say(ack.refused);
+    at.wantSubmit = false;
+  }
+
+  function drawEmpty(found) {
+    empty.replaceChildren(
+      make("h2", { text: found.title }),
+      ...found.lines.map((text) => make("p", { text })),
+      make("div", { class: "ways" }, ...found.ways.map((way) => (way.href
+        ? make("a", { class: "btn", href: way.href, target: "_self", text: way.text })
+        : button(way.text, "", () => ask({ item: null, step: 0, ask: way.act }), { cls: way.main ? "p" : "" })))),
+    );
+  }
+
+  function askFull(field) {
+    full.wait();
+    at.full = { item: at.item, field };
+    flush();
+  }
+
+  /* ---- keys, time ---- */
+
+  function toggleHelp() { help.hidden = !help.hidden; }
+
+  function typing(event) {
+    const node = event.composedPath()[0];
+    if (!(node instanceof Element)) return false;
+    return node.matches("input, textarea, select, [contenteditable=''], [contenteditable='true']");
+  }
+
+  const KEYS = {
+    1: () => score(1), 5: () => score(0.5), 0: () => score(0), Backspace: clear, Delete: clear,
+    ArrowUp: () => step(-1), ArrowDown: () => step(1), ArrowLeft: () => go(-1), ArrowRight: () => go(1),
+    "[": () => go(-1), "]": () => go(1), u: undo, k: () => leave("skip"), f: () => leave("flag"),
+    n: (event) => scoring.writeNote(event.shiftKey), q: reading.toggleQuery, s: flush, Enter: submit,
+    Escape: () => reading.select(null), "?": toggleHelp,
+  };
+
+  function step(by) {
+    const asked = scoring.asked();
+    const now = asked.indexOf(scoring.focused());
+    scoring.focus(asked[Math.min(Math.max(now + by, 0), asked.length - 1)] || asked[0]);
+  }
+
+  function onKey(event) {
+    hand();
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
+    if (event.key === "Escape" && (full.open() || !help.hidden)) {
+      full.close();
+      help.hidden = true;
+      return;
+    }
+    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const found = Object.hasOwn(KEYS, name) ? KEYS[name] : null;
+    if (!found || full.open() || (!help.hidden && name !== "?")) return;
+    const pressed = event.composedPath()[0];
+    if (pressed instanceof Element && rests(pressed, name)) return;
+    event.preventDefault();
+    if (!event.repeat) found(event); // a held key scores once
+  }
+
+  /* Whether a key belongs to what has the focus: a button's Enter, a menu's arrows, a dialog. */
+  function rests(node, name) {
+    if (!bench.contains(node) && node.closest("[role=dialog], [role=menu], [role=listbox]")) return true;
+    if (name.startsWith("Arrow")) return !bench.contains(node) && node.matches("[role=slider], [role=tab], [role=option]");
+    return name === "Enter" && node.matches("button, a, [role=button]");
+  }
+
+  function hand() {
+    const now = performance.now();
+    const gap = (now - at.lastHand) / 1000;
+    if (at.item && gap < IDLE) at.seconds.set(at.item, (at.seconds.get(at.item) || 0) + gap);
+    at.lastHand = now;
+  }
+
+  function tick() {
+    if (!at.item) return;
+    const since = (performance.now() - at.lastHand) / 1000;
+    scoring.showProgress(at.feed.progress, (at.seconds.get(at.item) || 0) + (since < IDLE ? since : 0));
+  }
+
+  function watch() {
+    const now = performance.now();
+    tick();
+    if (!pending()) return;
+    const late = (at.askedAt && now - at.askedAt > LATE) || !navigator.onLine;
+    if (late && !at.late && outbox.size()) {
+      at.late = true;
+      draw();
+    }
+    if (now - at.sentAt > RETRY) flush();
+  }
+
+  function size() {
+    const top = bench.getBoundingClientRect().top + (window.scrollY || 0);
+    bench.style.setProperty("--bench", `${Math.max(600, window.innerHeight - top - 8)}px`);
+  }
+
+  const timer = setInterval(watch, 500);
+  const sizer = new ResizeObserver(size);
+  sizer.observe(document.documentElement);
+  document.addEventListener("keydown", onKey);
+  for (const name of ["pointerdown", "pointermove", "wheel"]) document.addEventListener(name, hand, { passive: true });
+  window.addEventListener("resize", size);
+  window.addEventListener("online", flush);
+  feed.listeners.add(receive);
+  size();
+  draw();
+  receive(feed.data);
+  if (outbox.size()) flush();
+
+  return {
+    use: (next) => { send = next; },
+    destroy: () => {
+      clearInterval(timer);
+      sizer.disconnect();
+      document.removeEventListener("keydown", onKey);
+      for (const name of ["pointerdown", "pointermove", "wheel"]) document.removeEventListener(name, hand);
+      window.removeEventListener("resize", size);
+      window.removeEventListener("online", flush);
+      feed.listeners.delete(receive);
+      reading.destroy();
+      bench.remove();
+    },
+  };
+}
+
+export default function annotate(component) {
+  const { data, parentElement, setStateValue } = component;
+  const send = (value) => setStateValue("outbox", value);
+  const who = `${data.store}/${data.annotator}`;
+  const mounted = parentElement.pararecoverBench;
+  if (mounted && mounted.who === who) mounted.bench.use(send);
+  else {
+    if (mounted) mounted.bench.destroy();
+    parentElement.pararecoverBench = { who, bench: makeBench(parentElement, data, send) };
+  }
+  return () => {
+    if (parentElement.pararecoverBench) parentElement.pararecoverBench.bench.destroy();
+    parentElement.pararecoverBench = null;
+  };
+}
