@@ -17,6 +17,7 @@ from pararecover_core.draw_layout import NODE_HEIGHT, Layout, layout
 from pararecover_core.literals import dumps
 from pararecover_core.plan import RESPONSE, ROOT, FieldChange, Node, Parameters, Plan
 from pararecover_core.records import ToolCall
+from pararecover_core.results import result_state
 
 Role = Literal["before", "after", "single"]
 Picture = dict[str, Any]
@@ -109,7 +110,7 @@ def _done(plan: Plan, node_id: str) -> bool:
 def _change(before: Plan | None, after: Plan | None, calls: Iterable[ToolCall]) -> Change:
     results: dict[str, tuple[str, str]] = {}
     for call in calls:
-        state = result_word(call.result)
+        state = result_state(call.result).value
         if call.node and (call.node not in results or state in _BAD):
             results[call.node] = (state, call.result)
     if before is None or after is None or not after.nodes:
@@ -126,16 +127,6 @@ def _change(before: Plan | None, after: Plan | None, calls: Iterable[ToolCall]) 
         edges_removed=frozenset(found.edges_removed),
         results=results,
     )
-
-
-def result_word(result: str) -> str:
-    """How a call ended: "ok", "error", "timeout" or "empty"."""
-    text = result.strip().casefold()
-    if text in {"", "null", "none", "[]", "{}", '""', "''"}:
-        return "empty"
-    if "timeout" in text or "timed out" in text or "time out" in text or "超时" in text:
-        return "timeout"
-    return "error" if text[:60].lstrip("{\"' ").startswith(("error", "错误")) else "ok"
 
 
 def _painted(
@@ -396,7 +387,9 @@ def _bands(
 ) -> list[dict[str, Any]]:
     """Layers that ran in this round (before) or run next (after, single)."""
     if role == "before":
-        ids: Collection[str] = [n for n in change.results if n in plan.by_id] or plan.frontier()
+        called = [plan.by_id[node] for node in change.results if node in plan.by_id]
+        fresh = [node.id for node in called if not node.done]
+        ids: Collection[str] = fresh or [node.id for node in called] or plan.frontier()
         caption = "ran this round" if change.results else "runs next"
     else:
         ids, caption = plan.frontier(), "runs next"
