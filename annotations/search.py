@@ -141,7 +141,7 @@ class _Clause(NamedTuple):
     tells: bool = False
 
 
-_HIDDEN_REPLANS = """
+HIDDEN_REPLANS = """
 SELECT bi.replan FROM batch_item bi JOIN batch b ON b.id = bi.batch
 LEFT JOIN assignment a ON a.batch = bi.batch AND a.replan = bi.replan AND a.annotator = :who
 WHERE b.reveal <> 2 AND bi.batch IN (SELECT batch FROM assignment WHERE annotator = :who)
@@ -152,6 +152,7 @@ AND CASE
     AND o.state <> 'released') < bi.slots
 END
 """
+"""Keys of the replans that ``:who`` still has to score blind."""
 _ORDERS: dict[str, tuple[str, bool]] = {
     "import": ("s.instance_n", False),
     "level": ("s.level", False),
@@ -280,7 +281,7 @@ class _Hidden(NamedTuple):
             return cls(frozenset(), frozenset())
         rows = db.execute(
             "SELECT r.n, i.n AS instance_n FROM replan r JOIN instance i ON i.key = r.instance "
-            f"WHERE r.key IN ({_HIDDEN_REPLANS})",
+            f"WHERE r.key IN ({HIDDEN_REPLANS})",
             {"who": reader},
         ).fetchall()
         return cls(frozenset(r["n"] for r in rows), frozenset(r["instance_n"] for r in rows))
