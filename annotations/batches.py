@@ -143,8 +143,16 @@ def paper_plan(name: str, *, seed: int = 0, where: Filter | None = None) -> Batc
     return BatchPlan(name, sampling=sampling, annotators_per_item=2, overlap=0.2)
 
 
-def candidates(db: sqlite3.Connection, where: Filter) -> list[Candidate]:
-    """Replans that can be drawn: those whose content is here and which match the filter."""
+def candidates(
+    db: sqlite3.Connection, where: Filter, stratify: Sequence[Stratum] = tuple(Stratum)
+) -> list[Candidate]:
+    """Replans that can be drawn: those whose content is here and which match the filter.
+
+    Args:
+        db: A connection.
+        where: What must match.
+        stratify: The error type is looked up only where it is one of these.
+    """
     clauses = ["replan.stub = 0"]
     values: list[str | int] = []
     for column, wanted in (
@@ -163,14 +171,19 @@ def candidates(db: sqlite3.Connection, where: Filter) -> list[Candidate]:
         values.extend(where.error_types)
     if where.unbatched:
         clauses.append("NOT EXISTS (SELECT 1 FROM batch_item AS b WHERE b.replan = replan.key)")
-    rows = db.execute(
-        "SELECT replan.key, instance.level, coalesce((SELECT e.error_type FROM instance_error AS e"
-        " WHERE e.instance = replan.instance ORDER BY e.round DESC, e.error_type LIMIT 1), ''),"
-        " replan.agent FROM replan JOIN instance ON instance.key = replan.instance"
+    cursor = db.cursor()
+    cursor.row_factory = None  # plain tuples: there may be some hundred thousand
+    rows = cursor.execute(
+        "SELECT replan.key, instance.level, replan.agent, replan.instance"
+        " FROM replan JOIN instance ON instance.key = replan.instance"
         f" WHERE {' AND '.join(clauses)}",
         values,
-    )
-    return [Candidate(*row) for row in rows]
+    ).fetchall()
+    tags: dict[str, str] = {}
+    if Stratum.ERROR_TYPE in stratify:  # the last row of an instance is its newest round's
+        query = "SELECT instance, error_type FROM instance_error ORDER BY round, error_type DESC"
+        tags = dict(cursor.execute(query).fetchall())
+    return [Candidate(key, level, tags.get(given, ""), agent) for key, level, agent, given in rows]
 
 
 def _marks(values: Sequence[object]) -> str:
@@ -244,7 +257,7 @@ def _shortage(plan: BatchPlan, available: int) -> str:
 
 def _available(db: sqlite3.Connection, plan: BatchPlan) -> list[Candidate]:
     if plan.sampling:
-        return candidates(db, plan.sampling.where)
+        return candidates(db, plan.sampling.where, plan.sampling.stratify)
     known = {key for (key,) in db.execute("SELECT key FROM replan WHERE stub = 0")}
     missing = [key for key in plan.replans if key not in known]
     if missing:
@@ -272,7 +285,7 @@ def _items(plan: BatchPlan, found: Sequence[Candidate]) -> list[_Item]:
 
 
 def create_batch(store: "Store", plan: BatchPlan) -> Batch:
-    """Draw and store a batch in one transaction.
+    """Draw a batch and store it.
 
     Args:
         store: Where the replans are.
@@ -285,15 +298,16 @@ def create_batch(store: "Store", plan: BatchPlan) -> Batch:
         InputError: The plan cannot work, its name is taken, or nothing matches its filter.
     """
     check_plan(plan)
+    with store.read() as db:  # drawing may take a second: nobody who scores has to wait for it
+        found = _available(db, plan)
+    items = _items(plan, found)
+    if not items:
+        cure = "Import answers of agents first, or widen the filter"
+        raise InputError("batch", "no replan to score", "at least one", cure)
     with store.write() as db:
         if db.execute("SELECT 1 FROM batch WHERE name = ?", [plan.name.strip()]).fetchone():
             got = f"{plan.name.strip()!r} twice"
             raise InputError("batch name", got, "a new name", "Choose another name")
-        found = _available(db, plan)
-        items = _items(plan, found)
-        if not items:
-            cure = "Import answers of agents first, or widen the filter"
-            raise InputError("batch", "no replan to score", "at least one", cure)
         number = _insert(db, plan, items, _preview(plan, found, items), store.now())
     return get_batch(store, number)
 
@@ -306,6 +320,8 @@ def _insert(
         "overlap": plan.overlap,
         "stale_minutes": plan.stale_minutes,
         "sampling": msgspec.to_builtins(plan.sampling),
+        "items": made.items,
+        "slots": made.slots,
         "available": made.available,
         "short": made.short,
     }
@@ -340,8 +356,6 @@ def _own(item: _Item, dimensions: tuple[str, ...]) -> str:
 _SELECT = """
 SELECT b.id, b.name, b.created, b.created_by, b.dimensions, b.annotators_per_item, b.reveal,
   b.settings,
-  (SELECT count(*) FROM batch_item AS i WHERE i.batch = b.id),
-  (SELECT coalesce(sum(i.slots), 0) FROM batch_item AS i WHERE i.batch = b.id),
   (SELECT count(*) FROM assignment AS a WHERE a.batch = b.id AND a.state = 'submitted')
 FROM batch AS b
 """
@@ -359,9 +373,9 @@ def batch_of(row: Sequence[Any]) -> Batch:
         annotators_per_item=row[5],
         reveal=Reveal(row[6]),
         stale_minutes=float(settings.get("stale_minutes", STALE_MINUTES)),
-        items=row[8],
-        slots=row[9],
-        submitted=row[10],
+        items=settings["items"],
+        slots=settings["slots"],
+        submitted=row[8],
         plan=settings,
     )
 

@@ -92,29 +92,39 @@ i.slots > (SELECT count(*) FROM assignment AS h
 """
 
 
+_NEVER_MINE = """
+NOT EXISTS (SELECT 1 FROM assignment AS m WHERE m.batch = i.batch AND m.replan = i.replan
+  AND m.annotator = ?)
+"""
+
+
 def fresh(db: sqlite3.Connection, batch: int, annotator: str) -> str | None:
     """The first item with a free slot that this annotator never had; released ones last."""
-    query = (
-        "SELECT i.replan FROM batch_item AS i WHERE i.batch = ?"
-        " AND NOT EXISTS (SELECT 1 FROM assignment AS m WHERE m.batch = i.batch"
-        "   AND m.replan = i.replan AND m.annotator = ?)"
-        " AND {released} EXISTS (SELECT 1 FROM assignment AS r WHERE r.batch = i.batch"
-        "   AND r.replan = i.replan AND r.state = 'released')"
-        f" AND {_FREE} ORDER BY i.position LIMIT 1"
-    )
-    for released in ("NOT", ""):
-        row = db.execute(query.format(released=released), [batch, annotator]).fetchone()
-        if row:
-            return str(row[0])
-    return None
-
-
-def free_items(db: sqlite3.Connection, batch: int, annotator: str) -> int:
-    """How many items this annotator may still take, released ones of their own included."""
     row = db.execute(
-        "SELECT count(*) FROM batch_item AS i WHERE i.batch = ? AND NOT EXISTS (SELECT 1"
-        "   FROM assignment AS m WHERE m.batch = i.batch AND m.replan = i.replan"
-        f"   AND m.annotator = ? AND m.state <> 'released') AND {_FREE}",
+        f"SELECT i.replan FROM batch_item AS i WHERE i.batch = ? AND {_NEVER_MINE}"
+        " AND NOT EXISTS (SELECT 1 FROM assignment AS r WHERE r.batch = i.batch"
+        f"   AND r.replan = i.replan AND r.state = 'released') AND {_FREE}"
+        " ORDER BY i.position LIMIT 1",
+        [batch, annotator],
+    ).fetchone()
+    row = (
+        row
+        or db.execute(
+            "SELECT i.replan FROM assignment AS r JOIN batch_item AS i USING (batch, replan)"
+            f" WHERE r.batch = ? AND r.state = 'released' AND {_NEVER_MINE} AND {_FREE}"
+            " ORDER BY i.position LIMIT 1",
+            [batch, annotator],
+        ).fetchone()
+    )
+    return str(row[0]) if row else None
+
+
+def taken_items(db: sqlite3.Connection, batch: int, annotator: str) -> int:
+    """How many items this annotator cannot take: full ones, and those already held."""
+    row = db.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM assignment AS a JOIN batch_item AS i"
+        "   USING (batch, replan) WHERE a.batch = ? AND a.state <> 'released'"
+        "   GROUP BY a.replan HAVING count(*) >= i.slots OR sum(a.annotator = ?) > 0)",
         [batch, annotator],
     ).fetchone()
     return int(row[0])

@@ -77,6 +77,8 @@ def draw(
     if size < 1:
         raise InputError("sample size", str(size), "1 or more", "Ask for at least one replan")
     rng = random.Random(f"draw:{seed}")
+    if not stratify:
+        return _draw_plain(sorted(candidate.replan for candidate in candidates), size, rng)
     strata: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for candidate in candidates:
         strata[_stratum(candidate, stratify)].append(candidate.replan)
@@ -91,13 +93,20 @@ def draw(
     return drawn
 
 
+def _draw_plain(keys: Sequence[str], size: int, rng: random.Random) -> list[str]:
+    """A random sample, in random order, of keys that are sorted."""
+    return rng.sample(keys, min(size, len(keys)))
+
+
 def _stratum(candidate: Candidate, stratify: Sequence[Stratum]) -> tuple[str, ...]:
-    read: dict[Stratum, Callable[[Candidate], str]] = {
-        Stratum.LEVEL: lambda c: str(c.level),
-        Stratum.ERROR_TYPE: lambda c: c.error_type,
-        Stratum.AGENT: lambda c: c.agent,
-    }
-    return tuple(read[by](candidate) for by in stratify)
+    return tuple(_READ[by](candidate) for by in stratify)
+
+
+_READ: dict[Stratum, Callable[[Candidate], str]] = {
+    Stratum.LEVEL: lambda candidate: str(candidate.level),
+    Stratum.ERROR_TYPE: lambda candidate: candidate.error_type,
+    Stratum.AGENT: lambda candidate: candidate.agent,
+}
 
 
 def allocate(sizes: Mapping[K, int], total: int, allocation: Allocation) -> dict[K, int]:
@@ -161,8 +170,9 @@ def draw_per_dimension(
     Source: paper section 3.3: for each judged dimension 400 instances are sampled.
     """
     drawn: dict[str, list[str]] = defaultdict(list)
+    keys = sorted(candidate.replan for candidate in candidates)
     for dimension in dimensions:
-        for key in draw(candidates, size, f"{seed}:{dimension}"):
+        for key in _draw_plain(keys, size, random.Random(f"draw:{seed}:{dimension}")):
             drawn[key].append(dimension)
     order = sorted(drawn)
     random.Random(f"order:{seed}").shuffle(order)

@@ -1,6 +1,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from annotations import queue
 from annotations.adjudicate import (
@@ -10,13 +12,16 @@ from annotations.adjudicate import (
     cell,
     decisions,
     double_scored,
+    exact_and_error,
     gold,
     human_score,
     human_scores,
     item_figures,
     sample_notes,
 )
+from pararecover_core.agreement import ema, mae
 from pararecover_core.errors import InputError, StaleScoreError, StoreError
+from pararecover_core.rubric import LEVELS
 from tests.queue_data import Clock, batch_of_all, make_store, score
 
 
@@ -48,8 +53,8 @@ def opinion(name, value):
 )
 def test_gold_is_decided_or_agreed_and_no_tie_is_broken(values, adjudicated, value, basis):
     opinions = [opinion(f"a{n}", v) for n, v in enumerate(values)]
-    for given in (opinions, opinions[::-1]):
-        found = human_score("r", "S1", given, adjudicated)
+    for row in (opinions, opinions[::-1]):
+        found = human_score("r", "S1", row, adjudicated)
         assert (found.value, found.basis) == (value, basis)
     assert basis.is_gold == (basis in ("adjudicated", "agreed"))
 
@@ -212,6 +217,13 @@ def test_figures_over_items(store, batch):
     # 6 pairs: 4 equal; differences 0.5 and 1
     assert (figures.items, figures.pairs, figures.disagreements, figures.waiting) == (2, 6, 2, 2)
     assert (figures.ema, figures.mae) == (pytest.approx(4 / 6), pytest.approx(1.5 / 6))
+
+
+@given(st.lists(st.tuples(st.sampled_from(LEVELS), st.sampled_from(LEVELS)), min_size=1))
+def test_figures_of_pairs_are_those_of_the_agreement_module(pairs):
+    one, other = zip(*pairs, strict=True)
+    expected = (ema(one, other), mae(one, other))
+    assert exact_and_error(pairs) == pytest.approx(expected, abs=1e-12)
 
 
 def test_figures_over_nothing_are_undefined():
