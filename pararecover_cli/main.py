@@ -26,6 +26,8 @@ COMMANDS = (("app", "app", "app"), ("import", "import_", "import_"), ("agree", "
 for _name, _module, _function in COMMANDS:
     if find_spec(f"pararecover_cli.{_module}"):
         cli.command(_name)(getattr(import_module(f"pararecover_cli.{_module}"), _function))
+if find_spec("pararecover_cli.batch"):
+    cli.add_typer(import_module("pararecover_cli.batch").batch, name="batch")
 
 
 def _version(wanted: bool) -> None:
