@@ -1,0 +1,149 @@
+"""What the checks look at: a plan, its tools, its observations, and what follows from them."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from pararecover_core.findings.calls import tools_by_name
+from pararecover_core.literals import dumps
+from pararecover_core.plan import RESPONSE, ROOT, Node, Plan
+from pararecover_core.records import Tool, ToolCall
+from pararecover_core.references import Reference, ReferenceReader
+from pararecover_core.results import ResultState, result_state
+
+_MARKER = re.compile(
+    r"(?:(?:previous |execution |tool (?:call |return )?|call )?results?(?: is| are)?|returned result"
+    r"|tool call successful, returned result|执行结果|返回结果|调用结果|工具结果|获取结果|结果)"
+    r"\s*(?:为|是)?\s*[:：]\s*",
+    re.I,
+)
+_BAD_TAIL = re.compile(
+    r"(?:^|(?<=[.。!！;；,，\s]))(?:timeout ?error|error|timed out|request timed out|timeout|错误|超时错误"
+    r"|调用失败|工具调用失败|执行失败|调用超时|执行超时)\s*[:：\-(（.。].*",
+    re.I | re.S,
+)
+_RETRY = re.compile(r"[_\-]?(?:re[_\-]?try|retry|fixed|fix|again|v2|new)(?:[_\-]?\d+)?$", re.I)
+
+
+def result_in(description: str) -> str | None:
+    """The result that a description of an executed node carries at its end, None where none.
+
+    Args:
+        description: Such as "Fetch the page. Execution result: Error: not found".
+    """
+    found = None
+    for match in _MARKER.finditer(description):
+        found = match
+        if match.start() > 0:
+            break
+    if found and found.end() < len(description):
+        return description[found.end() :]
+    tail = _BAD_TAIL.search(description)
+    return tail[0] if tail else None
+
+
+def without_retry(name: str) -> str:
+    """A name or id without its mark of a second try: ``2_retry`` is ``2``."""
+    return _RETRY.sub("", name) or name
+
+
+class Scene:
+    """A plan between two rounds.
+
+    Args:
+        plan: The plan whose frontier was run.
+        tools: The listed tools.
+        observations: What the calls of the round gave, tied to nodes.
+        query: The user's request.
+    """
+
+    def __init__(
+        self, plan: Plan, tools: Sequence[Tool], observations: Sequence[ToolCall], query: str
+    ) -> None:
+        self.plan, self.tools, self.query = plan, tuple(tools), query
+        self.observations = tuple(observations)
+        self.by_name = tools_by_name(tools)
+        self.reader = ReferenceReader(plan)
+        self.states = {c.node: result_state(c.result) for c in self.observations if c.node}
+        self.result_of = {c.node: c.result for c in self.observations if c.node}
+
+    @cached_property
+    def calls(self) -> tuple[Node, ...]:
+        """Nodes that call a tool, a root or response that names a listed tool among them."""
+        return tuple(
+            node
+            for node in self.plan.by_id.values()
+            if (node.calls_tool and node.id not in (ROOT, RESPONSE))
+            or (node.id in (ROOT, RESPONSE) and node.name in self.by_name)
+        )
+
+    @cached_property
+    def references(self) -> dict[str, tuple[Reference, ...]]:
+        """The references in the parameters of each call."""
+        return {node.id: self.reader.of_node(node.id) for node in self.calls}
+
+    @cached_property
+    def noted(self) -> dict[str, str]:
+        """Results that descriptions carry, by node."""
+        found = {}
+        for node in self.calls:
+            if node.id not in self.result_of:
+                text = result_in(node.description)
+                if text is not None:
+                    found[node.id] = text
+        return found
+
+    @cached_property
+    def retried(self) -> frozenset[str]:
+        """Calls that a later call of the same tool tries again."""
+        last: dict[str, str] = {}
+        again = set()
+        for node in self.calls:
+            name = without_retry(node.name)
+            if name in last:
+                again.add(last[name])
+            base = without_retry(node.id)
+            if base != node.id and base in self.plan.by_id:
+                again.add(base)
+            last[name] = node.id
+        return frozenset(again)
+
+    @cached_property
+    def failed(self) -> dict[str, ResultState]:
+        """Calls whose result, observed or noted, shows a failure, with the kind of failure."""
+        found: dict[str, ResultState] = {
+            n: s for n, s in self.states.items() if s is not ResultState.OK
+        }
+        for node_id, text in self.noted.items():
+            state = result_state(text)
+            if state is not ResultState.OK:
+                found.setdefault(node_id, state)
+        return found
+
+    @cached_property
+    def judged(self) -> tuple[Node, ...]:
+        """Calls whose plan counts: pending ones, and executed ones that failed unrepaired."""
+        return tuple(
+            node
+            for node in self.calls
+            if not node.done or (node.id in self.failed and node.id not in self.retried)
+        )
+
+    @cached_property
+    def explicit(self) -> bool:
+        """Whether this plan writes references as ``$ID``, so that a missing one says something."""
+        return any(
+            reference.text.startswith("$")
+            for found in self.references.values()
+            for reference in found
+        )
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """Parameters of each call as one text, for the search of shared values."""
+        return {node.id: dumps(_plain(node)) for node in self.calls}
+
+
+def _plain(node: Node) -> Any:
+    return [node.parameters.named, list(node.parameters.positional)]
