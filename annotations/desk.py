@@ -178,6 +178,8 @@ def move(
     at = history.index(item) if item in history else len(history)
     if ask == LOOK_BACK:
         item, step = next(reversed(history), ""), 0
+    elif step == STEP_ONWARD and item == desk.item and desk.onward:
+        item, step = desk.onward, 0  # the one that was claimed ahead
     elif step == -1:
         if not at:
             return msgspec.structs.replace(desk, notice="This is your first item.")

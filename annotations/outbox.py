@@ -83,13 +83,20 @@ def apply(store: "Store", annotator: str, acts: Iterable[Any]) -> Outcome:
     """
     acks: dict[str, Ack] = {}
     changed: set[str] = set()
+    refused: dict[str, str] = {}
     for given in acts:
         event = given.get("event") if isinstance(given, Mapping) else None
         if not isinstance(event, str) or not event:
             continue
-        acks[event] = _attempt(store, annotator, given, acks)
-        if not given.get("dimension"):
-            changed.add(str(given.get("item", "")))
+        item, dimension = str(given.get("item", "")), str(given.get("dimension") or "")
+        if given.get("kind") == "submit" and item in refused:
+            acks[event] = {"refused": f"Not submitted: {refused[item]} was not saved."}
+        else:
+            acks[event] = _attempt(store, annotator, given, acks)
+        if dimension and "refused" in acks[event]:
+            refused.setdefault(item, dimension)
+        if not dimension:
+            changed.add(item)
     return Outcome(acks, frozenset(changed))
 
 
@@ -106,9 +113,16 @@ def _attempt(
     except StaleScoreError:
         return _stale(store, annotator, act)
     except ParaRecoverError as error:
+        if isinstance(error.__cause__, sqlite3.OperationalError):
+            return _again(error)
         return {"refused": str(error)}
     except sqlite3.Error as error:
-        return {"refused": f"Not saved, press S to save again: {error}.", "retry": True}
+        return _again(error)
+
+
+def _again(error: Exception) -> Ack:
+    """The database could not write just now: the page keeps the act."""
+    return {"refused": f"Not saved, press S to save again. {error}", "retry": True}
 
 
 def _score(store: "Store", annotator: str, act: Act, acks: Mapping[str, Ack]) -> Ack:

@@ -1,4 +1,4 @@
-"""The Annotate page: score what the queue gives, by keyboard; batches and adjudication beside it."""
+"""The Annotate page: score what the queue gives; batches and adjudication are its sub-pages."""
 
 from importlib import import_module
 

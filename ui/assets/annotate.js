@@ -32,7 +32,6 @@ function makeBench(host, config, send) {
     troubles: new Map(),
     seconds: new Map(),
     lastHand: performance.now(),
-    wantSubmit: false,
     notice: "",
     savedAt: "",
     full: null,
@@ -238,12 +237,7 @@ function makeBench(host, config, send) {
     }
     if (at.late) return tell("Submit waits for the connection; your scores are kept on this page.");
     if (troubles().size) return tell("Reload what was scored in another tab, then submit.");
-    if (outbox.of(at.item).some((one) => one.dimension)) {
-      at.wantSubmit = true; // the scores go first; their acknowledgement submits
-      return undefined;
-    }
-    at.wantSubmit = false;
-    act({ kind: "submit" });
+    act({ kind: "submit" }); // behind its scores: acts are carried out in order
     say("Submitted");
     return onward();
   }
@@ -258,7 +252,6 @@ function makeBench(host, config, send) {
   function open(item) {
     if (!item || item === at.item) return;
     at.item = item;
-    at.wantSubmit = false;
     at.lastHand = performance.now();
     tell("");
     drawItem();
@@ -340,7 +333,6 @@ function makeBench(host, config, send) {
     if (data.empty) drawEmpty(data.empty);
     if (touched.reveal) drawItem();
     draw();
-    if (at.wantSubmit && !outbox.of(at.item).some((one) => one.dimension)) submit();
     if (data.item && !ready(data.item) && performance.now() - at.lackedAt > 1000) {
       at.lackedAt = performance.now(); // the page holds less than the server thought
       flush();
@@ -381,9 +373,8 @@ function makeBench(host, config, send) {
     if (done.dimension && ack.stale) {
       if (!at.troubles.has(done.item)) at.troubles.set(done.item, new Map());
       at.troubles.get(done.item).set(done.dimension, ack.refused);
-    } else tell(ack.refused);
+    } else tell(done.item === at.item || !found ? ack.refused : `Item ${found.position}: ${ack.refused}`);
     if (done.item === at.item) say(ack.refused);
-    at.wantSubmit = false;
   }
 
   function drawEmpty(found) {
