@@ -46,18 +46,19 @@ def main() -> None:
     """Draw the frame, and the page for a person whom the gate lets in."""
     st.set_page_config(page_title="ParaRecover", page_icon=shell.ICON, layout="wide")
     ensure_static(Path(__file__).parent)
-    shell.frame()
-    admitted = gate.admit()
-    shell.settle()
     sections = {
         section: [page(*entry) for entry in entries if find_spec(f"pages.{entry[0]}")]
         for section, entries in PAGES.items()
     }
-    sections = {section: pages for section, pages in sections.items() if pages}
-    first = next(iter(sections.values()))
-    pages = {**sections, "": [home(first[0])]}
-    chosen = st.navigation(pages, position="sidebar" if admitted else "hidden")
-    if admitted:
+    pages = {section: found for section, found in sections.items() if found}
+    pages[""] = [home(next(iter(pages.values()))[0])]
+    door = gate.closed_door()
+    chosen = st.navigation(pages, position="hidden" if door else "sidebar")
+    shell.frame()
+    shell.settle()
+    if door is not None:
+        door()
+    else:
         shell.foot()
         chosen.run()
 

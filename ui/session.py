@@ -22,10 +22,16 @@ def user() -> User:
     Raises:
         RuntimeError: Called before the gate.
     """
-    found = st.session_state.get(_USER)
-    if not isinstance(found, User):
-        raise RuntimeError("no user: the gate has not run")
+    found = who()
+    if found is None:
+        raise RuntimeError("nobody is here: the gate has not let anybody in")
     return found
+
+
+def who() -> User | None:
+    """The person at this session, None while nobody has been let in."""
+    found = st.session_state.get(_USER)
+    return found if isinstance(found, User) else None
 
 
 def scorer() -> str:

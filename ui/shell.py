@@ -68,7 +68,7 @@ def _role_words() -> str:
 def settle() -> None:
     """Let the browser keep the name (local mode alone) and fit the frame to its window."""
     local = session.login_mode() is Mode.LOCAL
-    known = st.session_state.get("_user") if local else None
+    known = session.who() if local else None
     cookie = {"name": gate.COOKIE, "value": quote(known.name, safe="") if known else ""}
     with st.container(key="pr_quiet"):
         _BROWSER(data={"cookie": cookie if local else None}, key="pr_shell")

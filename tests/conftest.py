@@ -1,0 +1,26 @@
+"""Fixtures for every test: nothing of the person who runs them is read or written."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+SETTINGS = ("PARARECOVER_", "OPENAI_", "STREAMLIT_")
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Point the user's folders at a temporary place and forget the person's settings."""
+    for name in [name for name in os.environ if name.startswith(SETTINGS)]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.getbasetemp() / "home"
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture(scope="session")
+def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample data as a database, made once; copy it before writing."""
+    from annotations.sample import ensure_sample
+
+    return ensure_sample(tmp_path_factory.mktemp("sample") / "sample.db")
