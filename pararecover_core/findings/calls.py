@@ -226,10 +226,12 @@ def _stand_in(
         what = "the root" if target == ROOT else f"node {target}"
         return [_typed_stand_in(node, name, text, expected, f"refers to {what}")]
     if references and (references[0].sure or not text.strip().isdecimal()):
-        return []
-    if text.strip() == name and not wants_text:
+        tidy = text.strip().startswith(("$", "@")) or text.strip().isascii() and " " not in text
+        return [] if tidy else [_phrase(node, name, text)]
+    echoes = text.strip().casefold().replace(" ", "_") == name.casefold()
+    if echoes and not wants_text:
         return [_typed_stand_in(node, name, text, expected, "repeats the parameter's name")]
-    if is_placeholder(text) or text.strip() == name:
+    if is_placeholder(text) or echoes:
         return [_placeholder(node, name, text)]
     if not wants_text and is_symbol(text):
         return [_typed_stand_in(node, name, text, expected, "names a value")]
@@ -258,6 +260,18 @@ def _placeholder(node: Node, name: str, text: str) -> Finding:
         f"Node {node.id} gives the placeholder {_shown(text)} for '{name}' of {node.name}.",
         parameter=name,
         certainty=Certainty.LIKELY,
+    )
+
+
+def _phrase(node: Node, name: str, text: str) -> Finding:
+    return Finding(
+        ErrorType.PARAMETER_INVALID,
+        "phrase where a value is expected",
+        node.id,
+        f"Node {node.id} gives the phrase {_shown(text)} for '{name}' of {node.name}; it is no "
+        "value unless it is replaced before the call.",
+        parameter=name,
+        certainty=Certainty.POSSIBLE,
     )
 
 

@@ -103,7 +103,7 @@ def _same_calls(scene: Scene, same: list[Node]) -> Iterator[Finding]:
 
 def _changes_between(scene: Scene, earlier: Node, later: Node) -> bool:
     """Whether a call without parameters may be meant twice: state can change in between."""
-    return not later.parameters and earlier.id in scene.plan.ancestors(later.id)
+    return not later.parameters and earlier.id in scene.ancestors(later.id)
 
 
 @lru_cache(maxsize=4096)
@@ -134,13 +134,15 @@ def _first_listed(scene: Scene) -> list[Tool]:
 def _twin_of(tool: Tool, used: list[Tool]) -> Tool | None:
     """A used tool that an unused one could be mistaken for."""
     words = words_of(tool.name)
-    best, most = None, _TWIN
     for other in used:
         theirs = words_of(other.name)
-        shared = len(words & theirs) / max(1, min(len(words), len(theirs)))
-        if shared >= most and set(other.parameters) & set(tool.parameters):
-            best, most = other, shared
-    return best
+        shared = len(words & theirs)
+        named = shared / max(1, len(words), len(theirs))
+        both = set(other.parameters) | set(tool.parameters)
+        given = len(set(other.parameters) & set(tool.parameters)) / max(1, len(both))
+        if shared and max(named, given) >= _TWIN and (given or not both):
+            return other
+    return None
 
 
 def _missing(scene: Scene) -> Iterator[Finding]:
@@ -185,8 +187,7 @@ def _twins(scene: Scene) -> Iterator[Finding]:
         for other in unused:
             if _twin_of(other, [tool]) is None:
                 continue
-            mine, theirs = words_of(tool.name), words_of(other.name)
-            gain = _fit(theirs - mine, task, query) - _fit(mine - theirs, task, query)
+            gain = _gain(tool, other, task, query)
             if gain > 0:
                 yield Finding(
                     ErrorType.TOOL_SELECT_ERROR,
@@ -198,6 +199,18 @@ def _twins(scene: Scene) -> Iterator[Finding]:
                     suggestion=other.name,
                 )
                 break
+
+
+def _gain(tool: Tool, other: Tool, task: frozenset[str], query: frozenset[str]) -> float:
+    """How much better an unused tool fits a step than the one it calls; above 0 is better."""
+    mine, theirs = words_of(tool.name), words_of(other.name)
+    by_name = _fit(theirs - mine, task, query) - _fit(mine - theirs, task, query)
+    if by_name:
+        return by_name
+    mine, theirs = words_of(tool.description[:400]), words_of(other.description[:400])
+    asked = task | query
+    by_text = len((theirs - mine) & asked) - len((mine - theirs) & asked)
+    return 1.0 if by_text >= 2 else 0.0
 
 
 def _fit(words: frozenset[str], task: frozenset[str], query: frozenset[str]) -> float:
@@ -225,12 +238,17 @@ _CONFESSIONS: tuple[tuple[ErrorType, re.Pattern[str]], ...] = tuple(
 )  # fmt: skip
 
 
+_ANY_CONFESSION = re.compile("|".join(p.pattern for _, p in _CONFESSIONS), re.I)
+
+
 def _confessed(scene: Scene) -> Iterator[Finding]:
     """Pending calls whose own description names the fault."""
     for node in scene.calls:
         if node.done or node.id in (ROOT, RESPONSE) or not node.description:
             continue
         text = node.description[:400]
+        if not _ANY_CONFESSION.search(text):
+            continue
         for kind, pattern in _CONFESSIONS:
             match = pattern.search(text)
             if match:

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
+
+from rapidfuzz import fuzz
 
 from pararecover_core.findings.calls import tools_by_name
 from pararecover_core.literals import dumps
@@ -23,6 +25,8 @@ _BAD_TAIL = re.compile(
     r"|调用失败|工具调用失败|执行失败|调用超时|执行超时)\s*[:：\-(（.。].*",
     re.I | re.S,
 )
+_ALIKE = 50.0
+"""Likeness in percent of the values from which a call counts as a second try of another."""
 _RETRY = re.compile(r"[_\-]?(?:re[_\-]?try|retry|fixed|fix|again|v2|new)(?:[_\-]?\d+)?$", re.I)
 
 
@@ -43,9 +47,11 @@ def result_in(description: str) -> str | None:
     return tail[0] if tail else None
 
 
+@lru_cache(maxsize=8192)
 def without_retry(name: str) -> str:
     """A name or id without its mark of a second try: ``2_retry`` is ``2``."""
-    return _RETRY.sub("", name) or name
+    match = _RETRY.search(name[-24:])
+    return (name[: len(name) - len(match[0])] if match else name) or name
 
 
 class Scene:
@@ -66,6 +72,7 @@ class Scene:
         self.by_name = tools_by_name(tools)
         self.reader = ReferenceReader(plan)
         self.states = {c.node: result_state(c.result) for c in self.observations if c.node}
+        self._ancestors: dict[str, frozenset[str]] = {}
         self.result_of = {c.node: c.result for c in self.observations if c.node}
 
     @cached_property
@@ -96,18 +103,33 @@ class Scene:
 
     @cached_property
     def retried(self) -> frozenset[str]:
-        """Calls that a later call of the same tool tries again."""
-        last: dict[str, str] = {}
+        """Executed calls that a later call of the same tool tries again."""
         again = set()
+        by_tool: dict[str, list[Node]] = {}
         for node in self.calls:
-            name = without_retry(node.name)
-            if name in last:
-                again.add(last[name])
             base = without_retry(node.id)
             if base != node.id and base in self.plan.by_id:
                 again.add(base)
-            last[name] = node.id
+            before = by_tool.setdefault(without_retry(node.name), [])
+            again |= {n.id for n in before[-8:] if n.done and self._alike(n.id, node.id)}
+            before.append(node)
         return frozenset(again)
+
+    def _alike(self, one: str, other: str) -> bool:
+        return fuzz.ratio(self.texts[one][:2_000], self.texts[other][:2_000]) >= _ALIKE
+
+    def ancestors(self, node_id: str) -> frozenset[str]:
+        """Ids that a node waits for, directly or through others; kept for the next question."""
+        if node_id not in self._ancestors:
+            found: set[str] = set()
+            waiting = [node_id]
+            while waiting:
+                node = self.plan.by_id.get(waiting.pop())
+                new = [d for d in node.dependencies if d not in found] if node else []
+                found.update(new)
+                waiting += new
+            self._ancestors[node_id] = frozenset(found) - {node_id}
+        return self._ancestors[node_id]
 
     @cached_property
     def failed(self) -> dict[str, ResultState]:
@@ -138,6 +160,11 @@ class Scene:
             for found in self.references.values()
             for reference in found
         )
+
+    @cached_property
+    def asked(self) -> str:
+        """The query in lower case: values that stand in it come from no node."""
+        return self.query.casefold()
 
     @cached_property
     def texts(self) -> dict[str, str]:

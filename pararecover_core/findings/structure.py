@@ -59,7 +59,7 @@ def _edges(scene: Scene, node: Node) -> Iterator[Finding]:
     references = {
         r.node: r for r in scene.references[node.id] if r.node != ROOT and r.node != node.id
     }
-    ancestors = scene.plan.ancestors(node.id)
+    ancestors = scene.ancestors(node.id)
     unbound = [r for r in references.values() if r.node not in node.dependencies]
     idle = _idle(scene, node, set(references))
     for reference in unbound:
@@ -77,6 +77,7 @@ def _edges(scene: Scene, node: Node) -> Iterator[Finding]:
             suggestion=dep,
         )
     yield from _retry_beside(scene, node)
+    yield from _too_early(scene, node)
 
 
 def _missing_edge(
@@ -163,18 +164,43 @@ def _same_call(node: Node, other: Node) -> bool:
 
 
 def _shares_value(scene: Scene, node: str, dep: str) -> bool:
-    """Whether a value of a call occurs in another call or in its result."""
-    source = scene.plan.by_id[dep]
-    there = scene.texts.get(dep, "") + scene.result_of.get(dep, "") + source.description
+    """Whether a value of a call occurs in the result of another one, and not in the query."""
+    there = scene.result_of.get(dep) or scene.noted.get(dep, "")
+    if not there:
+        return False
     for match in _SCALAR.finditer(scene.texts[node]):
         value = match[1] or match[2]
-        if (
-            value.casefold() not in _COMMON
-            and f"{value}" in there
-            and f'"{value}":' not in (scene.texts[node])
-        ):
+        folded = value.casefold()
+        if folded in _COMMON or folded in scene.asked or f'"{value}":' in scene.texts[node]:
+            continue
+        if value in there:
             return True
     return False
+
+
+def _too_early(scene: Scene, node: Node) -> Iterator[Finding]:
+    """A failed call whose parameter another call of the same round gave."""
+    if node.id not in scene.states or node.id not in scene.failed:
+        return
+    for name, value in node.parameters.named.items():
+        if len(name) < 4 or not isinstance(value, str):
+            continue
+        for other, result in scene.result_of.items():
+            given = f'"{name}"' in result or f"'{name}'" in result
+            if given and other not in scene.failed and value not in result:
+                if other == node.id or other in scene.ancestors(node.id):
+                    continue
+                yield Finding(
+                    ErrorType.PARALLELISM_ERROR,
+                    "needs what ran beside it",
+                    node.id,
+                    f"Node {node.id} failed, and its '{name}' came from node {other} in the same "
+                    "round: it should have waited.",
+                    name,
+                    certainty=Certainty.LIKELY,
+                    suggestion=other,
+                )
+                return
 
 
 def _retry_beside(scene: Scene, node: Node) -> Iterator[Finding]:
@@ -184,7 +210,7 @@ def _retry_beside(scene: Scene, node: Node) -> Iterator[Finding]:
     if not first and without_retry(node.name) != node.name:
         plain = without_retry(node.name)
         first = next((n.id for n in scene.calls if n.name == plain and n.id != node.id), "")
-    if first and not scene.plan.by_id[first].done and first not in scene.plan.ancestors(node.id):
+    if first and not scene.plan.by_id[first].done and first not in scene.ancestors(node.id):
         yield Finding(
             ErrorType.PARALLELISM_ERROR,
             "retry beside its first try",
@@ -203,7 +229,7 @@ def _left_out(scene: Scene) -> Iterator[Finding]:
     waited = {dep for node in scene.plan.by_id.values() for dep in node.dependencies}
     for node in scene.calls:
         idle = node.id not in waited and node.id not in (ROOT, RESPONSE)
-        if idle and not (node.done and node.id in scene.failed) and node.id not in scene.retried:
+        if idle and not (node.done and node.id in scene.failed):
             yield Finding(
                 ErrorType.DEPENDENCE_ERROR,
                 "nobody waits for it",
