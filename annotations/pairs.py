@@ -65,9 +65,9 @@ class Named(NamedTuple):
     """How a list names a replan."""
 
     file_id: str
-    query_id: str
-    level: int
-    agent: str
+    query_id: str = ""
+    level: int = 0
+    agent: str = ""
 
 
 def state(store: Store) -> State:

@@ -79,7 +79,6 @@ def main() -> None:
     args = parser.parse_args()
     rng = random.Random(1)
     small = cells(400, rng)
-    measure(small, resamples=1)  # loads scikit-learn
     timed("13 x 400 cells, 2,000 resamples", lambda: measure(small))
     timed("the same for five scorers", lambda: [measure(small) for _ in range(5)])
     with tempfile.TemporaryDirectory() as folder:

@@ -189,9 +189,10 @@ def weighted_kappa(judge: Sequence[float], human: Sequence[float]) -> float:
     Raises:
         AgreementError: N is 0, the lengths differ, or a score is off the scale.
 
-    Source: Cohen (1968), as scikit-learn computes it.
+    Source: Cohen (1968). The tests hold it to scikit-learn's ``cohen_kappa_score``; the app
+    does without that package's two seconds and 80 MB.
     """
-    return _kappa(_counted("weighted kappa", judge, human))
+    return float(_measures(_counted("weighted kappa", judge, human))[5])
 
 
 def measure(
@@ -356,22 +357,6 @@ def _measures(counts: Floats) -> Floats:
         )
 
 
-def _kappa(counts: Floats) -> float:
-    """Linearly weighted kappa by scikit-learn; NaN where chance cannot disagree."""
-    used_by_human = counts.reshape(3, 3).sum(1).nonzero()[0]
-    used_by_judge = counts.reshape(3, 3).sum(0).nonzero()[0]
-    if len(used_by_human) <= 1 and np.array_equal(used_by_human, used_by_judge):
-        return math.nan
-    from sklearn.metrics import cohen_kappa_score  # takes a second to load: only when needed
-
-    cells = np.arange(9)
-    return float(
-        cohen_kappa_score(
-            cells // 3, cells % 3, labels=[0, 1, 2], weights="linear", sample_weight=counts
-        )
-    )
-
-
 def _resample(outcomes: NDArray[np.float32], resamples: int, seed: int) -> Floats:
     """Counts of each resample of the samples: resamples x sub-dimensions x 9."""
     samples, width = outcomes.shape
@@ -400,7 +385,6 @@ def _interval(values: Floats, level: float) -> Interval:
 
 def _figures(name: str, counts: Floats, drawn: Floats, table: _Table, *, level: float) -> Figures:
     values = _measures(counts)
-    values[5] = _kappa(counts) if counts.sum() else math.nan
     intervals = [_interval(column, level) for column in _measures(drawn).T]
     note = ""
     if math.isnan(values[5]):

@@ -1,0 +1,432 @@
+"""What the Calibrate page shows: figures as text and places on an axis, disagreements, CSV.
+
+Without Streamlit, so that a test reads what the page would draw.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from annotations.pairs import Choices, Named, Selection, names, with_notes
+from annotations.search import HIDDEN_REPLANS
+from annotations.store import Store
+from pararecover_core.agreement import MEASURES, Agreement, Figures, measure
+from pararecover_core.figures import fixed
+from pararecover_core.formats.guard import guard
+from pararecover_core.pairing import Cell, Coverage
+from pararecover_core.rubric import JUDGED, sde_rubric
+from pararecover_core.score_files import FileScores
+
+PAGE_SIZE = 50
+LOW_COVERAGE = 0.98
+"""Share of cells with both scores under which a row is marked."""
+
+Data = dict[str, Any]
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Figures of two sides and the cells in which they differ, largest difference first."""
+
+    found: Agreement
+    disagreements: tuple[Cell, ...]
+
+
+class Pick(msgspec.Struct, frozen=True):
+    """Which disagreements to list: of one sub-dimension, or of one cell of its matrix.
+
+    Attributes:
+        dimension: "" for all.
+        human: Place of the human score on the scale 0, 0.5, 1: 0, 1 or 2; None for any.
+        judge: Place of the judge's score; None for any.
+    """
+
+    dimension: str = ""
+    human: int | None = None
+    judge: int | None = None
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One page of a list of cells, how many there are, and how many are kept back.
+
+    Attributes:
+        blind: Cells of items that the reader still has to score blind.
+    """
+
+    cells: tuple[Cell, ...]
+    total: int
+    page: int
+    pages: int
+    blind: int = 0
+
+
+def compare(cells: Iterable[Cell], *, resamples: int = 2000) -> Comparison:
+    """Measure two sides and put their disagreements in order.
+
+    Args:
+        cells: As ``measure`` takes them.
+        resamples: Bootstrap resamples.
+
+    Raises:
+        AgreementError: As ``measure``.
+    """
+    given = list(cells)
+    places = {name: place for place, name in enumerate(JUDGED)}
+    apart = [cell for cell in given if cell.gap > 0]
+    apart.sort(key=lambda cell: (-cell.gap, places.get(cell.dimension, 99), cell.sample))
+    return Comparison(measure(given, resamples=resamples), tuple(apart))
+
+
+def listed(
+    comparison: Comparison,
+    pick: Pick,
+    *,
+    page: int = 1,
+    blind: Collection[str] = (),
+    size: int = PAGE_SIZE,
+) -> Listed:
+    """One page of the disagreements that were picked.
+
+    Args:
+        comparison: What is compared.
+        pick: Which ones.
+        page: From 1; brought into range.
+        blind: Samples that are kept back, because the reader still has to score them.
+        size: Cells a page.
+    """
+    picked = [cell for cell in comparison.disagreements if _matches(cell, pick)]
+    kept = [cell for cell in picked if cell.sample not in blind]
+    pages = max(1, math.ceil(len(kept) / size))
+    number = min(max(1, page), pages)
+    start = (number - 1) * size
+    shown = tuple(kept[start : start + size])
+    return Listed(shown, len(kept), number, pages, len(picked) - len(kept))
+
+
+def _matches(cell: Cell, pick: Pick) -> bool:
+    if pick.dimension and cell.dimension != pick.dimension:
+        return False
+    wanted = ((pick.human, cell.human), (pick.judge, cell.judge))
+    return all(place is None or score == place / 2 for place, score in wanted)
+
+
+# The board
+
+
+def board(
+    found: Agreement,
+    cells: Listed,
+    pick: Pick,
+    *,
+    label: Callable[[Cell], tuple[str, str]],
+    link: Callable[[Cell], str] = lambda cell: "",
+) -> Data:
+    """Everything that the board draws, as JSON data; every text is ready to be shown.
+
+    Args:
+        found: The figures.
+        cells: The disagreements on this page of the list, with notes.
+        pick: What the list was narrowed to.
+        label: Short name of a cell's item, and a longer one.
+        link: Address of a cell's item, "" for none.
+    """
+    rows = [*found.dimensions, found.overall]
+    low, high, ticks = axis(rows)
+    widest = max((abs(f.difference.value) for f in rows if f.n), default=0.0) or 1.0
+    return {
+        "key": _key_figures(found),
+        "level": f"{100 * found.level:g}%",
+        "ticks": [{"at": _share(tick, low, high), "text": fixed(tick, 2)} for tick in ticks],
+        "rows": [_row(figures, low, high, widest) for figures in rows],
+        "matrices": [_matrix(figures) for figures in found.dimensions],
+        "pick": msgspec.to_builtins(pick),
+        "list": {
+            "title": _list_title(pick),
+            "total": f"{cells.total:,}",
+            "noun": "cell" if cells.total == 1 else "cells",
+            "blind": cells.blind,
+            "page": cells.page,
+            "pages": cells.pages,
+            "rows": [_list_row(cell, label(cell), link(cell)) for cell in cells.cells],
+        },
+    }
+
+
+def axis(rows: Sequence[Figures]) -> tuple[float, float, list[float]]:
+    """Ends and ticks of the EMA axis: round numbers around every point and interval.
+
+    Args:
+        rows: The figures to place; those without pairs are passed over.
+
+    Returns:
+        Low and high end in [0, 1], and three to six ticks between them.
+    """
+    values = [
+        value
+        for figures in rows
+        for value in (figures.ema.value, figures.ema.low, figures.ema.high)
+        if not math.isnan(value)
+    ]
+    if not values:
+        return 0.0, 1.0, [0.0, 0.5, 1.0]
+    low, high = min(values), max(values)
+    step = next(step for step in (0.05, 0.1, 0.2, 0.25) if (high - low) / step <= 4 or step == 0.25)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    if first == last:
+        first, last = first - 1, last + 1
+    ticks = [round(place * step, 10) for place in range(first, last + 1)]
+    ticks = [tick for tick in ticks if 0 <= tick <= 1]
+    return max(0.0, first * step), min(1.0, last * step), ticks
+
+
+def _share(value: float, low: float, high: float) -> float | None:
+    return None if math.isnan(value) else (value - low) / (high - low)
+
+
+def _key_figures(found: Agreement) -> list[Data]:
+    overall, coverage = found.overall, found.overall.coverage
+    span = ""
+    if not math.isnan(overall.ema.low):
+        span = f", {fixed(overall.ema.low, 3)} to {fixed(overall.ema.high, 3)}"
+    human, judge = fixed(overall.human_mean.value, 3), fixed(overall.judge_mean.value, 3)
+    note = f", {overall.kappa_note}" if overall.kappa_note else ""
+    return [
+        {"value": fixed(overall.ema.value, 3), "label": f"exact match (EMA){span}"},
+        {"value": fixed(overall.mae.value, 3), "label": "mean error (MAE), in rubric points"},
+        {"value": f"{human} / {judge}", "label": "mean score, people / judge"},
+        {"value": fixed(overall.kappa.value, 2), "label": f"linear weighted kappa{note}"},
+        {
+            "value": f"{coverage.both:,}",
+            "of": f"of {coverage.by_people:,}",
+            "label": f"cells of people scored by both{_why(coverage)}",
+            "title": coverage_text(coverage),
+        },
+    ]
+
+
+def _why(coverage: Coverage) -> str:
+    """The two most frequent reasons, for a line."""
+    reasons = sorted(_gaps(coverage).items(), key=lambda gap: (-gap[1], gap[0]))
+    short = [f"{count:,} {reason}" for reason, count in reasons[:2]]
+    return f"; {', '.join(short)}" if short else ""
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """Coverage in words: how many had both, one or none, and every reason."""
+    parts = [f"{coverage.both:,} cells with both scores"]
+    for count, words in (
+        (coverage.only_human, "with people's alone"),
+        (coverage.only_judge, "with the judge's alone"),
+        (coverage.neither, "with neither"),
+    ):
+        if count:
+            parts.append(f"{count:,} {words}")
+    for reason, count in sorted(_gaps(coverage).items()):
+        parts.append(f"{reason}: {count:,}")
+    return "; ".join(parts)
+
+
+def _gaps(coverage: Coverage) -> dict[str, int]:
+    gaps = dict(coverage.human_gaps)
+    for reason, count in coverage.judge_gaps.items():
+        gaps[reason] = gaps.get(reason, 0) + count
+    return gaps
+
+
+def _row(figures: Figures, low: float, high: float, widest: float) -> Data:
+    overall = figures.name == "overall"
+    coverage = figures.coverage
+    dimension = None if overall else sde_rubric().dimension(figures.name)
+    undefined = figures.kappa_note if math.isnan(figures.kappa.value) else ""
+    return {
+        "id": "All" if overall else figures.name,
+        "overall": overall,
+        "name": dimension.short if dimension else "Overall, mean of the rows",
+        "full": dimension.name if dimension else "mean over the sub-dimensions",
+        "at": _share(figures.ema.value, low, high),
+        "low": _share(figures.ema.low, low, high),
+        "high": _share(figures.ema.high, low, high),
+        "ema": _or_dash(figures.ema.value, 3),
+        "mae": _or_dash(figures.mae.value, 3),
+        "human": _or_dash(figures.human_mean.value, 3),
+        "judge": _or_dash(figures.judge_mean.value, 3),
+        "bias": _or_dash(figures.difference.value, 3, sign=True),
+        "bar": 0.0 if not figures.n else figures.difference.value / widest,
+        "kappa": _or_dash(figures.kappa.value, 2),
+        "note": undefined or figures.kappa_note,
+        "both": f"{coverage.both:,}",
+        "of": f"of {coverage.by_people:,}",
+        "thin": coverage.both < LOW_COVERAGE * coverage.by_people,
+        "coverage": coverage_text(coverage),
+        "spans": _spans(figures),
+    }
+
+
+def _or_dash(value: float, digits: int, *, sign: bool = False) -> str:
+    return "–" if math.isnan(value) else fixed(value, digits, sign=sign)
+
+
+def _spans(figures: Figures) -> str:
+    """Every figure with its interval, in words."""
+    names = dict(zip(MEASURES, ("EMA", "MAE", "People", "Judge", "Bias", "Kappa"), strict=True))
+    parts = []
+    for name, words in names.items():
+        estimate = getattr(figures, name)
+        text = f"{words} {fixed(estimate.value, 3)}"
+        if not math.isnan(estimate.low):
+            text += f" ({fixed(estimate.low, 3)} to {fixed(estimate.high, 3)})"
+        parts.append(text)
+    return "; ".join(parts)
+
+
+def _matrix(figures: Figures) -> Data:
+    """Counts by row, human 1 first, with each cell's share of its row."""
+    rows = []
+    for human in (2, 1, 0):
+        counts = figures.confusion[human]
+        total = sum(counts) or 1
+        rows.append(
+            [
+                {"n": count, "share": count / total, "same": human == judge, "at": [human, judge]}
+                for judge, count in enumerate(counts)
+            ]
+        )
+    return {
+        "id": figures.name,
+        "name": sde_rubric().dimension(figures.name).short,
+        "n": figures.n,
+        "rows": rows,
+    }
+
+
+def _list_title(pick: Pick) -> str:
+    if not pick.dimension:
+        return ""
+    words = pick.dimension
+    if pick.human is not None and pick.judge is not None:
+        words += f", people {pick.human / 2:g}, judge {pick.judge / 2:g}"
+    return words
+
+
+def _list_row(cell: Cell, names: tuple[str, str], link: str) -> Data:
+    people = ", ".join(f"{name} {value:g}" for name, value in cell.people)
+    return {
+        "sample": cell.sample,
+        "item": names[0],
+        "full": names[1],
+        "dimension": cell.dimension,
+        "short": sde_rubric().dimension(cell.dimension).short,
+        "human": f"{cell.human:g}",
+        "people": people,
+        "judge": f"{cell.judge:g}",
+        "gap": f"{cell.gap:.1f}",
+        "reason": cell.judge_note,
+        "note": cell.human_note,
+        "link": link,
+    }
+
+
+# Where scores come from
+
+
+def store_board(
+    store: Store, comparison: Comparison, selection: Selection, pick: Pick, page: int, reader: str
+) -> Data:
+    """The board of a comparison from the database.
+
+    Args:
+        store: The database.
+        comparison: What is compared.
+        selection: Where it came from.
+        pick: Which disagreements to list.
+        page: Which page of them.
+        reader: Who reads: items that they still have to score blind are not listed.
+    """
+    some = listed(comparison, pick, page=page, blind=still_blind(store, reader))
+    noted = tuple(with_notes(store, some.cells, selection.judge))
+    called = names(store, {cell.sample for cell in noted})
+    return board(
+        comparison.found,
+        msgspec.structs.replace(some, cells=noted),
+        pick,
+        label=lambda cell: _store_label(cell.sample, called[cell.sample]),
+        link=lambda cell: f"trajectories?item={cell.sample}",
+    )
+
+
+def _store_label(key: str, named: Named) -> tuple[str, str]:
+    short = named.file_id or named.query_id or key[:6]
+    level = f"LEVEL-{named.level}, " if named.level else ""
+    return short, f"{level}agent {named.agent or 'not named'}, replan {key}"
+
+
+def still_blind(store: Store, reader: str) -> frozenset[str]:
+    """Keys of the replans that a reader still has to score blind."""
+    with store.read() as db:
+        return frozenset(row[0] for row in db.execute(HIDDEN_REPLANS, {"who": reader}))
+
+
+def file_board(found: FileScores, comparison: Comparison, pick: Pick, page: int) -> Data:
+    """The board of a file that was not imported; its items are rows and open nowhere."""
+    return board(
+        comparison.found,
+        listed(comparison, pick, page=page),
+        pick,
+        label=lambda cell: (found.labels[cell.sample], str(found.places[cell.sample])),
+    )
+
+
+def what_is_missing(known: Choices, selection: Selection, comparison: Comparison) -> str:
+    """What to do where there is nothing to compare, "" where there is something."""
+    coverage = comparison.found.overall.coverage
+    if coverage.both:
+        return ""
+    if not known.people and not known.judges:
+        return "Nobody has scored in this database yet, neither people nor a judge."
+    if not known.people:
+        return "A judge has scored, but no person has."
+    if not selection.judge:
+        return "People have scored, but no judge has."
+    if not coverage.cells:
+        return "No cell fits these filters. Widen them."
+    words = f"No cell has both scores: {coverage_text(coverage)}."
+    return words[0].upper() + words[1:]
+
+
+# Files to take away
+
+
+def figures_csv(found: Agreement) -> bytes:
+    """The figures as CSV with every interval; undefined figures are empty."""
+    head = ["dimension", "n", "samples"]
+    head += [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
+    head += ["kappa_note", "both", "only_human", "only_judge", "neither", "coverage"]
+    rows: list[list[Any]] = [list(head)]
+    for figures in (*found.dimensions, found.overall, found.pooled):
+        data, coverage = figures.as_data(), figures.coverage
+        row = [data[name] for name in head[: head.index("both")]]
+        counts = (coverage.both, coverage.only_human, coverage.only_judge, coverage.neither)
+        rows.append([*row, *counts, coverage_text(coverage)])
+    return _csv(rows)
+
+
+def cells_csv(cells: Iterable[Cell], names: Callable[[str], Named]) -> bytes:
+    """Cells as CSV: item, sub-dimension, both scores, both notes; texts safe in a sheet."""
+    head = ("dimension", "human", "judge", "gap", "people", "human_note", "judge_reason")
+    rows: list[tuple[Any, ...]] = [("replan", *Named._fields, *head)]
+    for cell in cells:
+        people = ", ".join(f"{name} {value:g}" for name, value in cell.people)
+        scores = (cell.dimension, cell.human, cell.judge, cell.gap, people)
+        rows.append((cell.sample, *names(cell.sample), *scores, cell.human_note, cell.judge_note))
+    return _csv(rows)
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    for row in rows:
+        writer.writerow([guard(cell) if isinstance(cell, str) else cell for cell in row])
+    return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8", "replace")
