@@ -7,36 +7,44 @@ from typing import Any
 import orjson
 
 MAX_DEPTH = 200
+"""Deepest nesting of lists and objects that is taken."""
+
 _LITERAL_LIMIT = 5_000_000
 
 
-def nesting_depth(text: str) -> int:
-    """Upper bound of the bracket nesting of a text, quotes disregarded.
+def is_deep(value: Any, limit: int = MAX_DEPTH) -> bool:
+    """Whether lists and objects are nested deeper than a limit; walks without recursion.
 
     Args:
-        text: Any text.
+        value: Anything that JSON can hold.
+        limit: Levels, at least 1.
 
     Returns:
-        The deepest nesting of ``[``, ``{`` and ``(``; at least 0.
+        True where a level beyond the limit is reached.
     """
-    depth = deepest = 0
-    for char in text:
-        if char in "[{(":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char in "]})":
-            depth -= 1
-    return deepest
+    level = [value]
+    for _ in range(limit):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(v for v in item.values() if isinstance(v, dict | list | tuple))
+            elif isinstance(item, list | tuple):
+                below.extend(v for v in item if isinstance(v, dict | list | tuple))
+        if not below:
+            return False
+        level = below
+    return True
 
 
-def loads(text: str) -> Any:
+def loads(text: str | bytes) -> Any:
     """Read JSON, else a Python literal.
 
-    Strict JSON is tried first, then JSON with raw control characters, NaN, lone surrogates and
-    big integers (all seen in published files), then a Python literal such as ``{'a': None}``.
+    Strict JSON is tried first, then JSON with raw control characters, NaN and lone surrogates
+    (all seen in published files), then a Python literal such as ``{'a': None}``. Whole numbers
+    beyond 64 bits become floats.
 
     Args:
-        text: The text; surrounding white space and a byte order mark are passed over.
+        text: The text, or its UTF-8; white space around it and a byte order mark are passed over.
 
     Returns:
         The value.
@@ -44,23 +52,51 @@ def loads(text: str) -> Any:
     Raises:
         ValueError: The text is neither, or is nested deeper than ``MAX_DEPTH``.
     """
-    text = text.strip().lstrip("\ufeff")
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except ValueError as error:
-        reason = str(error)
-    if nesting_depth(text) > MAX_DEPTH:
+        value = _loads_slowly(text, str(error))
+    if isinstance(text, str):
+        opened = text.count("[") + text.count("{")
+    else:
+        opened = text.count(b"[") + text.count(b"{")
+    if opened > MAX_DEPTH and is_deep(value):
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def _loads_slowly(text: str | bytes, reason: str) -> Any:
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise ValueError("bytes that are no UTF-8") from None
+    text = text.strip().lstrip("\ufeff").lstrip()
     try:
         return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError:
         pass
     if len(text) <= _LITERAL_LIMIT:
         try:
-            return ast.literal_eval(text)
+            return _as_json(ast.literal_eval(text))
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             pass
     raise ValueError(reason)
+
+
+def _as_json(value: Any) -> Any:
+    """A Python literal with lists for tuples and sets, and text for every key."""
+    if isinstance(value, dict):
+        return {k if isinstance(k, str) else dumps(k): _as_json(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    if isinstance(value, set):
+        return sorted(map(_as_json, value), key=repr)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise ValueError(f"{type(value).__name__} is nothing that JSON can hold")
 
 
 def dumps(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import networkx as nx
 
-from pararecover_core.literals import loads
+from pararecover_core.literals import MAX_DEPTH, is_deep, loads
 
 ROOT, RESPONSE = "root", "response"
 """Ids of the two nodes that stand for the query and for the final answer."""
@@ -19,15 +19,13 @@ ROOT, RESPONSE = "root", "response"
 _DONE_WORDS = frozenset(
     {"true", "1", "done", "completed", "complete", "success", "finished", "yes"}
 )
-_FENCE = re.compile(r"```[a-zA-Z]*\s*\n?(.*?)```", re.S)
-_PLAN_TAG = re.compile(r"<plan>(.*?)</plan>", re.S | re.I)
-_NAME = r"[A-Za-z_][\w\-]*"
-_PAIRS = re.compile(rf"\s*{_NAME}\s*(?:=|:\s)")
-_PAIR = re.compile(
-    rf"\s*(?P<key>{_NAME})\s*(?:=|:\s)\s*"
-    rf"(?P<value>'[^']*'|\"[^\"]*\"|.*?)\s*(?=,\s*{_NAME}\s*(?:=|:\s)|$)\s*,?",
-    re.S,
-)
+_FENCE = re.compile(r"```[a-zA-Z]*+\s*+(.*?)(?:```|\Z)", re.S)
+_PLAN_TAG = re.compile(r"<plan>(.*?)(?:</plan>|\Z)", re.S | re.I)
+_KEY = r"\s*+([A-Za-z_][\w\-]*+)\s*+(?:=|:\s)"  # possessive: linear on any input
+_PAIR_START = re.compile(rf"{_KEY}\s*+")
+_PAIR_END = re.compile(rf",(?={_KEY})")
+_QUOTED = re.compile(rf"('[^']*+'|\"[^\"]*+\")\s*+(?:\Z|,(?={_KEY}))")
+_LONGEST_PAIRS = 10_000
 
 
 class Parameters(msgspec.Struct, frozen=True):
@@ -38,6 +36,9 @@ class Parameters(msgspec.Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return bool(self.named or self.positional)
+
+
+_NO_PARAMETERS = Parameters()
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -120,20 +121,22 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
             The plan. What could not be understood has ``fault`` set and as many nodes as could
             be read.
         """
+        if not isinstance(given, str) and is_deep(given):
+            return cls(given, (), f"nested deeper than {MAX_DEPTH} levels")
         tasks, fault = _tasks(given)
         if not isinstance(tasks, list):
             return cls(given, (), fault or "no list of tasks")
-        nodes, faults = [], [fault] if fault else []
-        for index, task in enumerate(tasks):
-            if isinstance(task, Mapping):
-                nodes.append(_node(task))
-                problem = _task_fault(task)
-                if problem:
-                    faults.append(f"task {index + 1}: {problem}")
+        nodes = []
+        for index, task in enumerate(tasks, start=1):
+            if isinstance(task, dict):
+                node, problem = _node(task)
+                nodes.append(node)
+                if problem and not fault:
+                    fault = f"task {index}: {problem}"
             else:
-                faults.append(f"task {index + 1} is {_kind(task)}, not an object")
+                fault = fault or f"task {index} is {_kind(task)}, not an object"
         kept = tuple(nodes)
-        return cls(given, kept, faults[0] if faults else graph_fault(kept))
+        return cls(given, kept, fault or graph_fault(kept))
 
     @property
     def s5(self) -> int:
@@ -178,7 +181,8 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
     def layers(self) -> dict[str, int]:
         """Layer of each node: 0 for the root, else 1 + the largest layer among dependencies.
 
-        Missing dependencies are passed over; nodes in or behind a cycle have no layer.
+        Missing dependencies and the root's own are passed over, so that a node without any is in
+        layer 1; nodes in or behind a cycle have no layer.
         """
         return _layers(self.by_id.values())
 
@@ -221,18 +225,24 @@ def graph_fault(nodes: Iterable[Node]) -> str:
     Source: paper section 2.1.4 (S5) and our decision on what parses.
     """
     dependencies: dict[str, tuple[str, ...]] = {}
+    in_order = True  # as long as dependencies stand before their nodes, there is no cycle
     for node in nodes:
         if not node.id:
             return "a node has no id"
         if node.id in dependencies:
             return f"two nodes have the id {node.id}"
+        in_order = in_order and dependencies.keys() >= set(node.dependencies)
         dependencies[node.id] = node.dependencies
     if not dependencies:
         return "the list of tasks is empty"
+    return "" if in_order else _missing_or_cyclic(dependencies)
+
+
+def _missing_or_cyclic(dependencies: Mapping[str, tuple[str, ...]]) -> str:
     for node_id, needed in dependencies.items():
         for dep in needed:
             if dep not in dependencies:
-                return f"node {node_id} depends on {dep}, which does not exist"
+                return f"node {node_id} depends on {dep or 'an empty id'}, which does not exist"
     placed = _topological(dependencies)
     if len(placed) < len(dependencies):
         stuck = [node_id for node_id in dependencies if node_id not in placed]
@@ -263,19 +273,11 @@ def _topological(dependencies: Mapping[str, Iterable[str]]) -> dict[str, int]:
 
 def _layers(nodes: Iterable[Node]) -> dict[str, int]:
     kept = {node.id: node for node in nodes}
-    if ROOT in kept:
-        rootless = [n for n in kept.values() if n.id != ROOT and not n.dependencies]
-    else:
-        rootless = []
-    dependencies: dict[str, list[str]] = {
-        node.id: [dep for dep in node.dependencies if dep in kept] for node in kept.values()
-    }
-    for node in rootless:
-        dependencies[node.id] = [ROOT]
-    placed = _topological(dependencies)
-    if ROOT in kept:
-        return placed
-    return {node: layer + 1 for node, layer in placed.items()}
+    root = {ROOT: 0} if kept.pop(ROOT, None) else {}
+    placed = _topological(
+        {node.id: [dep for dep in node.dependencies if dep in kept] for node in kept.values()}
+    )
+    return root | {node: layer + 1 for node, layer in placed.items()}
 
 
 def _difference(before: Plan, after: Plan) -> PlanDifference:
@@ -322,7 +324,7 @@ def _tasks(given: Any) -> tuple[Any, str]:
     for _ in range(4):  # text in a wrapper in text: published files nest up to three deep
         if isinstance(value, str):
             value, fault = _read_text(value)
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             if "tasks" in value:
                 value = value["tasks"]
             elif "original_plan" in value:
@@ -364,59 +366,59 @@ def _candidates(text: str) -> Iterable[str]:
         yield text[start : end + 1]
 
 
-def _node(task: Mapping[str, Any]) -> Node:
-    name = task.get("name")
-    dependencies = task.get("dep")
-    if dependencies is None:
-        dependencies = task.get("dependencies", task.get("deps"))
-    description = task.get("desc")
-    if description is None:
-        description = task.get("description")
-    para = task.get("para")
+def _node(task: dict[str, Any]) -> tuple[Node, str]:
+    """The node of a task, and why the task breaks S5 by its form alone ("" where it does not)."""
+    get = task.get
+    para, description, dependencies = get("para"), get("desc"), get("dep")
     if para is None:
-        para = task.get("parameters", task.get("arguments"))
-    return Node(
-        id=text_of(task.get("id")),
-        name=text_of(name),
-        parameters=parameters(para),
-        description=text_of(description),
-        dependencies=_dependency_ids(dependencies),
-        done=is_done(task.get("status")),
-        given=task,
+        para = get("parameters", get("arguments"))
+    if description is None:
+        description = get("description")
+    if dependencies is None:
+        dependencies = get("dependencies", get("deps"))
+    fault = ""
+    if not isinstance(dependencies, list | tuple):
+        fault = f"its 'dep' is {_kind(dependencies)}, not a list of node ids"
+    node = Node(
+        text_of(get("id")),
+        text_of(get("name")),
+        parameters(para),
+        text_of(description),
+        _dependency_ids(dependencies),
+        is_done(get("status")),
+        task,
     )
-
-
-def _task_fault(task: Mapping[str, Any]) -> str:
-    """Why a task breaks S5 by its form alone."""
-    dependencies = task.get("dep", task.get("dependencies", task.get("deps")))
-    if isinstance(dependencies, list):
-        return ""
-    return f"its 'dep' is {_kind(dependencies)}, not a list of node ids"
+    return node, fault
 
 
 def text_of(value: Any) -> str:
     """A value as text: null is "", 3 and 3.0 are "3", text is stripped."""
-    if value is None:
-        return ""
     if isinstance(value, str):
         return value.strip()
+    if value is None:
+        return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # a whole number of more than 4,300 digits
+        return hex(value)
 
 
 def is_done(status: Any) -> bool:
     """Whether a status means executed: true, 1, "true", "done", ... in any case."""
+    if status is True or status is False:
+        return bool(status)
     if isinstance(status, str):
         return status.strip().casefold() in _DONE_WORDS
-    return status is True or (isinstance(status, int | float) and status == 1)
+    return isinstance(status, int | float) and status == 1
 
 
 def _dependency_ids(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, list | tuple):
-        return tuple(text_of(item) for item in value)
+        return tuple(map(text_of, value))
     text = text_of(value)
     if text.startswith("["):
         try:
@@ -436,8 +438,8 @@ def parameters(value: Any) -> Parameters:
     Returns:
         Named and positional values. Values from ``key=value`` texts stay text.
     """
-    if isinstance(value, Mapping):
-        return Parameters(dict(value))
+    if isinstance(value, dict):
+        return Parameters(value) if value else _NO_PARAMETERS
     if not value and value != 0:
         return Parameters()
     items = value if isinstance(value, list | tuple) else [value]
@@ -453,7 +455,7 @@ def parameters(value: Any) -> Parameters:
 
 
 def _named_values(item: Any) -> dict[str, Any] | None:
-    if isinstance(item, Mapping):
+    if isinstance(item, dict):
         return dict(item)
     if not isinstance(item, str):
         return None
@@ -463,22 +465,28 @@ def _named_values(item: Any) -> dict[str, Any] | None:
             value = loads(text)
         except ValueError:
             return None
-        return dict(value) if isinstance(value, Mapping) else None
+        return dict(value) if isinstance(value, dict) else None
     return _pairs(text)
 
 
 def _pairs(text: str) -> dict[str, Any] | None:
     """``a=1, b='x'`` or ``a: 1, b: 2`` as named texts; None for any other text."""
-    if len(text) > 10_000 or not _PAIRS.match(text):
+    if len(text) > _LONGEST_PAIRS:
         return None
     found: dict[str, Any] = {}
-    end = 0
-    for match in _PAIR.finditer(text):
-        if match.start() != end:
+    at = 0
+    while at < len(text):
+        key = _PAIR_START.match(text, at)
+        if key is None:
             return None
-        found[match["key"]] = _unquoted(match["value"])
-        end = match.end()
-    return found if found and end == len(text) else None
+        quoted = _QUOTED.match(text, key.end())
+        if quoted:
+            found[key[1]], at = quoted[1][1:-1], quoted.end()
+            continue
+        end = _PAIR_END.search(text, key.end())
+        value = text[key.end() : end.start() if end else len(text)]
+        found[key[1]], at = _unquoted(value.strip()), end.end() if end else len(text)
+    return found or None
 
 
 def _unquoted(text: str) -> str:

@@ -7,17 +7,20 @@ Source: paper section 2 (instance, round, thought), section 2.1.4 (scores).
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from pararecover_core.literals import dumps, loads
-from pararecover_core.plan import Parameters, Plan, parameters
+from pararecover_core.plan import Node, Parameters, Plan, parameters, text_of
 
 KEY_LENGTH = 12
 """Hex digits of a content key: 48 bits, so that a million records collide with p < 0.002."""
+
+_MANY = 200
+"""Nodes of one name up to which a call is compared with each of them."""
 
 
 class Source(StrEnum):
@@ -163,12 +166,11 @@ class Score(msgspec.Struct, frozen=True):
 
 def content_key(*parts: str) -> str:
     """A key of ``KEY_LENGTH`` hex digits that depends on the parts alone."""
-    digest = hashlib.blake2b(digest_size=KEY_LENGTH // 2)
+    pieces = []
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "big"))
-        digest.update(data)
-    return digest.hexdigest()
+        pieces += len(data).to_bytes(8, "big"), data
+    return hashlib.blake2b(b"".join(pieces), digest_size=KEY_LENGTH // 2).hexdigest()
 
 
 def as_text(value: Any) -> str:
@@ -208,35 +210,33 @@ def parse_tools(given: Any) -> tuple[Tool, ...]:
     value = loads(given) if isinstance(given, str) and given.strip() else given
     if value is None or value == "":
         return ()
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         value = value.get("tools", [value])
     if not isinstance(value, list | tuple):
         raise ValueError("the tool list is not a list")
-    return tuple(_tool(item) for item in value)
+    return tuple([_tool(item) for item in value])
 
 
 def _tool(item: Any) -> Tool:
     if isinstance(item, str):
         return Tool(item.strip(), given=item)
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         raise ValueError(f"a tool is {type(item).__name__}, not an object")
     inner = item.get("function")
-    body: Mapping[str, Any] = inner if isinstance(inner, Mapping) else item
+    body = inner if isinstance(inner, dict) else item
     schema = body.get("parameters") or body.get("input_schema") or {}
     required = body.get("required")
-    if (
-        isinstance(schema, Mapping)
-        and isinstance(schema.get("properties"), Mapping)
-        and (schema.get("type") == "object")
-    ):
+    if not isinstance(schema, dict):
+        schema = {}
+    elif schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
         required = schema.get("required") if required is None else required
         schema = schema["properties"]
     return Tool(
-        name=str(body.get("name") or "").strip(),
-        description=str(body.get("description") or ""),
-        parameters=dict(schema) if isinstance(schema, Mapping) else {},
-        required=tuple(map(str, required)) if isinstance(required, list | tuple) else (),
-        given=item,
+        text_of(body.get("name")),
+        as_text(body.get("description")),
+        schema,
+        tuple(map(text_of, required)) if isinstance(required, list | tuple) else (),
+        item,
     )
 
 
@@ -255,22 +255,21 @@ def parse_calls(given: Any) -> tuple[ToolCall, ...]:
     value = loads(given) if isinstance(given, str) and given.strip() else given
     if value is None or value == "":
         return ()
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         value = [value]
     if not isinstance(value, list | tuple):
         raise ValueError("the observations are not a list")
-    return tuple(_call(item) for item in value)
+    return tuple([_call(item) for item in value])
 
 
 def _call(item: Any) -> ToolCall:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         raise ValueError(f"an observation is {type(item).__name__}, not an object")
-    result = item.get("results", item.get("result"))
     return ToolCall(
-        name=as_text(item.get("name")).strip(),
-        arguments=item.get("arguments", item.get("parameters")),
-        result=as_text(result),
-        node=as_text(item.get("node")),
+        as_text(item.get("name")).strip(),
+        item.get("arguments", item.get("parameters")),
+        as_text(item.get("results", item.get("result"))),
+        text_of(item.get("node")),
     )
 
 
@@ -287,29 +286,38 @@ def match_calls(plan: Plan, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     Returns:
         The same N observations in order, with ``node`` set where one was found.
     """
-    frontier = set(plan.frontier())
-    taken: set[str] = set()
+    if not calls:
+        return ()
+    by_name: dict[str, list[Node]] = {}
+    for node in plan.by_id.values():
+        if node.name:
+            by_name.setdefault(node.name, []).append(node)
+    frontier, taken = set(plan.frontier()), set[str]()
     matched = []
     for call in calls:
-        if call.node and call.node in plan.by_id:
-            taken.add(call.node)
-            matched.append(call)
-            continue
-        wanted = parameters(call.arguments)
-        best, best_rank = "", (False, -1.0, False)
-        for node in plan.by_id.values():
-            if node.name != call.name or not node.name:
-                continue
-            rank = (
-                node.id not in taken,
-                _likeness(node.parameters, wanted) + (2.0 if node.id in frontier else 0.0),
-                not node.done,
-            )
-            if rank > best_rank:
-                best, best_rank = node.id, rank
-        taken.add(best)
-        matched.append(msgspec.structs.replace(call, node=best))
+        if not (call.node and call.node in plan.by_id):
+            candidates = by_name.get(call.name, ())
+            node_id = _best(candidates, call, frontier, taken)
+            call = ToolCall(call.name, call.arguments, call.result, node_id)
+        taken.add(call.node)
+        matched.append(call)
     return tuple(matched)
+
+
+def _best(candidates: Sequence[Node], call: ToolCall, frontier: Set[str], taken: Set[str]) -> str:
+    """The node of a call among those of its name, "" where there is none."""
+    if len(candidates) < 2:
+        return candidates[0].id if candidates else ""
+    if len(candidates) > _MANY:  # alike by the hundred: their order says as much
+        free = (node.id for node in candidates if node.id not in taken)
+        return next((node_id for node_id in free if node_id in frontier), candidates[0].id)
+    wanted = parameters(call.arguments)
+
+    def rank(node: Node) -> tuple[bool, float, bool]:
+        likeness = _likeness(node.parameters, wanted) + (2.0 if node.id in frontier else 0.0)
+        return node.id not in taken, likeness, not node.done
+
+    return max(candidates, key=rank).id
 
 
 def _likeness(node: Parameters, call: Parameters) -> float:

@@ -7,6 +7,7 @@ serves spreadsheets, CSV and JSON, so that the same content is read alike from e
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -83,7 +84,7 @@ class ScoreColumn(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Header(msgspec.Struct, frozen=True):
+class Header(msgspec.Struct, frozen=True, dict=True):
     """What each column means.
 
     Attributes:
@@ -108,7 +109,7 @@ class Header(msgspec.Struct, frozen=True):
         """The first non-empty cell of a role, else None."""
         for column in self.roles.get(role, ()):
             value = row.get(column)
-            if not is_empty(value):
+            if value is not None and not is_empty(value):
                 return value
         return None
 
@@ -116,32 +117,32 @@ class Header(msgspec.Struct, frozen=True):
         """The preferred column of a role, or the role's own name where there is none."""
         return self.roles.get(role, (role,))[0]
 
-    @property
+    @cached_property
     def tells_level(self) -> bool:
         """Whether the label columns are those of the published files (``tag``, ``tag_1``)."""
         return any(fold(name).startswith("tag") for name in (*self.tag, *self.tags))
 
-    @property
+    @cached_property
     def is_long(self) -> bool:
         """One score a row."""
         return "dimension" in self.roles and "score" in self.roles
 
-    @property
+    @cached_property
     def is_instance(self) -> bool:
         """Rows hold a query and a previous plan."""
         return "query" in self.roles and "plan" in self.roles
 
-    @property
+    @cached_property
     def is_answer(self) -> bool:
         """Rows may hold an agent's answer."""
         return any(role in self.roles for role in ("thought", "replan", "raw", "maybe_raw"))
 
-    @property
+    @cached_property
     def names_instance(self) -> bool:
         """Rows say which instance they are about."""
         return any(role in self.roles for role in ("instance", "id", "query_id", "query"))
 
-    @property
+    @cached_property
     def is_known(self) -> bool:
         """Whether anything can be read from such rows."""
         answers = self.is_answer and self.names_instance

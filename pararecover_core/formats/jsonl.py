@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
+import msgspec
+
 from pararecover_core.errors import InputError
 from pararecover_core.formats import text
 from pararecover_core.formats.items import Item, Place, Reject
@@ -15,6 +17,7 @@ from pararecover_core.records import KINDS, Score, from_data
 from pararecover_core.rubric import DIMENSIONS
 
 _WRAPPERS = ("data", "records", "instances", "rows", "items", "samples", "scores")
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _POSITION = re.compile(r": line \d+ column (\d+) \(char \d+\)")
 
 
@@ -77,7 +80,7 @@ def _read_lines(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
 
 def _record(data: bytes, place: Place, rows: RowReader, *, whole: bool) -> Iterator[Item]:
     try:
-        value = _parse(data)
+        value = loads(data)
     except ValueError as error:
         yield Item(place, _broken(place, error, whole))
         return
@@ -97,13 +100,6 @@ def _record(data: bytes, place: Place, rows: RowReader, *, whole: bool) -> Itera
         yield Item(place, Reject(place, kind, f"an object: {KNOWN}", "Write each record as one"))
 
 
-def _parse(data: bytes) -> Any:
-    decoded = text.decode(data)
-    if decoded is None:
-        raise ValueError("bytes that are no UTF-8")
-    return loads(decoded)
-
-
 def _broken(place: Place, error: ValueError, whole: bool) -> Reject:
     reason = _POSITION.sub(r" at character \1", str(error))
     cure = "Correct the line, or write it again with a JSON writer"
@@ -117,21 +113,31 @@ def _broken(place: Place, error: ValueError, whole: bool) -> Reject:
 def _repeated(data: bytes, value: Mapping[str, Any]) -> str:
     """A field that stands twice with different values, "" where none does.
 
-    JSON readers keep the last one and say nothing. The count is a quick sieve: quotes inside of
-    texts are escaped, so only the same name deeper down can raise it by mistake.
+    JSON readers keep the last one and say nothing.
     """
-    if all(data.count(b'"%b"' % _encoded(key)) < 2 for key in value):
+    if _is_accounted_for(data, len(value)):
         return ""
-    found: dict[str, Any] = {}
     try:
         pairs = json.loads(text.decode(data) or "", strict=False, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         return ""
+    found: dict[str, Any] = {}
     for key, item in pairs.pairs if isinstance(pairs, _Pairs) else ():
         if key in found and found[key] != item:
             return str(key)
         found[key] = item
     return ""
+
+
+def _is_accounted_for(data: bytes, count: int) -> bool:
+    """A quick sieve: the fields that were kept make up the whole line, written as most are."""
+    try:
+        fields = _FIELDS.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    kept = sum([len(name) + len(memoryview(raw)) for name, raw in fields.items()])
+    spaced = b'": ' in data[:200]
+    return len(data.strip()) == kept + 4 * count + 1 + (2 * count - 1 if spaced else 0)
 
 
 class _Pairs:
@@ -144,10 +150,6 @@ class _Pairs:
         return isinstance(other, _Pairs) and self.pairs == other.pairs
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _encoded(key: str) -> bytes:
-    return key.encode("utf-8", "surrogatepass")
 
 
 def _mapping(value: Mapping[str, Any], place: Place, rows: RowReader) -> Iterator[Item]:

@@ -27,10 +27,10 @@ def shown(value: Any, limit: int = 60) -> str:
 
 def is_empty(value: Any) -> bool:
     """Whether a cell holds nothing: None, an empty or blank text, or a table's own NaN."""
-    if value is None:
-        return True
     if isinstance(value, str):
         return not value or value.isspace()
+    if value is None:
+        return True
     return isinstance(value, float) and math.isnan(value)
 
 
