@@ -16,7 +16,7 @@ from urllib.parse import quote
 from annotations.schema import APPLICATION_ID, SCHEMA, TABLES, VERSION
 from pararecover_core.errors import NewerStoreError, StoreError
 
-READ_WAIT, WRITE_WAIT = 5.0, 60.0
+READ_WAIT, WRITE_WAIT = 5.0, 300.0
 """Seconds that a reader and a writer wait for a lock; a writer may wait for a whole import."""
 
 _READY: dict[str, tuple[int, int]] = {}
