@@ -41,7 +41,7 @@ def app(
     Example: pararecover app --db study.db --port 8502
     """
     local = is_loopback(host)
-    check_binding(host, mode(os.environ, auth=not local and _auth_configured()))
+    check_binding(host, mode(os.environ, auth=not local and auth_configured()))
     database = _database(db, sample=sample)
     run_folder = prepare()
     options: dict[str, Value] = {**OPTIONS, "server.address": host, "server.port": port}
@@ -80,7 +80,8 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _auth_configured() -> bool:
+def auth_configured() -> bool:
+    """Whether Streamlit's own login is configured."""
     import streamlit as st
 
     return st.secrets.load_if_toml_exists() and bool(st.secrets.get("auth"))

@@ -6,28 +6,59 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Annotated
 
+import click
 import typer
 from dotenv import find_dotenv, load_dotenv
+from typer.core import TyperGroup
 
 from pararecover_core.errors import ParaRecoverError
 
+COMMANDS = {
+    "app": ("app", "app"),
+    "import": ("import_", "import_"),
+    "check": ("check", "check"),
+    "batch": ("batch", "batch"),
+    "agree": ("agree", "agree"),
+    "export": ("export", "export"),
+    "doctor": ("doctor", "doctor"),
+}
+"""Command to its module in this package, and the function or group of commands in it."""
+
+
+class LazyCommands(TyperGroup):
+    """Commands whose modules are imported when they are asked for: starting stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in the order of the help."""
+        return [name for name, (module, _) in COMMANDS.items() if _exists(module)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name, None for an unknown one."""
+        module, attribute = COMMANDS.get(cmd_name, ("", ""))
+        if not module or not _exists(module):
+            return None
+        found = getattr(import_module(f"pararecover_cli.{module}"), attribute)
+        parent = typer.Typer(add_completion=False, rich_markup_mode=None)
+        if isinstance(found, typer.Typer):
+            parent.add_typer(found, name=cmd_name)
+        else:
+            parent.command(cmd_name)(found)
+        return typer.main.get_group(parent).commands[cmd_name]
+
+
+def _exists(module: str) -> bool:
+    return find_spec(f"pararecover_cli.{module}") is not None
+
+
 cli = typer.Typer(
     name="pararecover",
-    help="Score, calibrate and study error recovery in parallel tool-use agents.",
+    cls=LazyCommands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-COMMANDS = (("app", "app", "app"), ("import", "import_", "import_"), ("agree", "agree", "agree"))
-
-for _name, _module, _function in COMMANDS:
-    if find_spec(f"pararecover_cli.{_module}"):
-        cli.command(_name)(getattr(import_module(f"pararecover_cli.{_module}"), _function))
-if find_spec("pararecover_cli.batch"):
-    cli.add_typer(import_module("pararecover_cli.batch").batch, name="batch")
 
 
 def _version(wanted: bool) -> None:
@@ -43,7 +74,10 @@ def _options(
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Score, calibrate and study error recovery in parallel tool-use agents."""
+    """Score, calibrate and study error recovery in parallel tool-use agents.
+
+    Example: pararecover app
+    """
 
 
 def main() -> None:
