@@ -23,6 +23,7 @@ _ID = r"\d+(?:[.\-_]\d+)*[a-zA-Z]?(?:_?(?:retry|fix|fixed|new|v2)(?:_\d+)?)?"
 _NUMBERED = rf"(?:tasks?|nodes?|steps?|任务|节点|步骤|第)(?:\s?ids?)?[\s_#:\-]{{0,2}}(?P<id>{_ID})"
 _MORE = re.compile(rf"\s*(?:,|，|、|;|&|and|or|to|与|和|及|或|,\s*and)\s*(?P<id>{_ID})(?![\w.])")
 _SIGNED = re.compile(r"(?<![\w$@])(?:\$\{?|@|\{\{\s*)(?P<id>[A-Za-z0-9_\-]+)")
+_FIELD = re.compile(r"^\$\w+\.[A-Za-z_]\w*$")
 _ANGLED = re.compile(r"<(?:[A-Za-z]+[ _\-])?(?P<id>[A-Za-z0-9_]+)(?:\.[\w.]+)?>")
 _GENERATED = re.compile(r"<[A-Z_]+>-(?P<id>\w+)")
 _NUMBERED_PATTERN = re.compile(rf"(?<![A-Za-z]){_NUMBERED}", re.I)
@@ -159,7 +160,8 @@ class ReferenceReader:
         for match in _SIGNED.finditer(text):
             node = self._known(match["id"].rstrip("-_"))
             whole = match.start() == 0
-            if node or (whole and match[0].startswith("$") and not match["id"].isdecimal()):
+            field = whole and _FIELD.match(text)
+            if node or field or (whole and match[0][0] == "$" and not match["id"].isdecimal()):
                 yield node or match["id"], match[0], True
         for pattern in (_ANGLED, _GENERATED):
             for match in pattern.finditer(text):

@@ -61,7 +61,7 @@ def findings_of(
         certainty, then the rest by certainty. None where nothing was found.
     """
     scene = Scene(plan, tools, observations, query)
-    return _ranked(_folded(_all(scene)), limit)
+    return _ranked(_folded(_weighed(list(_all(scene)))), limit)
 
 
 def _all(scene: Scene) -> Iterator[Finding]:
@@ -74,6 +74,21 @@ def _all(scene: Scene) -> Iterator[Finding]:
             yield from check_call(node, scene.by_name[node.name], scene.reader)
     yield from dependencies(scene)
     yield from purpose(scene)
+
+
+_SIDE_EFFECTS = frozenset({"dependency without data", "nobody waits for it"})
+"""What another fault of the same node brings about: an edge whose value was lost, and the like."""
+
+
+def _weighed(found: list[Finding]) -> Iterator[Finding]:
+    """Findings that another one explains are taken back to possible, or left out."""
+    sure = [f for f in found if f.certainty is not Certainty.POSSIBLE and f.error_type]
+    main = {f.node for f in sure if f.rule not in _SIDE_EFFECTS}
+    for finding in found:
+        if finding.rule in _SIDE_EFFECTS and {finding.node, finding.suggestion} & main:
+            yield msgspec.structs.replace(finding, certainty=Certainty.POSSIBLE)
+        elif finding.error_type is not None or finding.node not in main:
+            yield finding
 
 
 def _folded(found: Iterable[Finding]) -> list[Finding]:

@@ -87,10 +87,11 @@ def _check(node: Node, tool: Tool, reader: ReferenceReader) -> Iterator[Finding]
     missing = [name for name in tool.required if name not in named]
     if node.parameters.positional:
         missing = []
+    missing.sort(key=lambda name: nearest(name, unknown) == "")
     for name in unknown:
         yield _unknown_parameter(node, name, missing or defined)
-    for name in missing:
-        yield _missing(node, name, renamed=bool(unknown))
+    for index, name in enumerate(missing):
+        yield _missing(node, name, renamed=index < len(unknown))
     untyped = _is_untyped(node.given)
     for name, value in named.items():
         if name in tool.parameters:
@@ -148,7 +149,7 @@ def _missing(node: Node, name: str, *, renamed: bool = False) -> Finding:
         node.id,
         f"Node {node.id} does not give the required parameter '{name}' of {node.name}.",
         parameter=name,
-        certainty=Certainty.LIKELY if renamed else Certainty.CERTAIN,
+        certainty=Certainty.POSSIBLE if renamed else Certainty.CERTAIN,
     )
 
 

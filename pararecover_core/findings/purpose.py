@@ -176,14 +176,24 @@ def _missing(scene: Scene) -> Iterator[Finding]:
 def _twins(scene: Scene) -> Iterator[Finding]:
     """A pending call of one tool where the words of the step fit its unused twin better."""
     unused = _unused(scene)
-    if not unused:
-        return
     query = words_of(scene.query)
     for node in scene.calls:
         if node.name not in scene.by_name or (node.done and node.id not in scene.states):
             continue
         tool = scene.by_name[node.name][0]
         task = words_of(node.description) if len(node.description) < 2_000 else frozenset()
+        named = _named_in_step(scene, tool, task)
+        if named is not None and not node.done:
+            yield Finding(
+                ErrorType.TOOL_SELECT_ERROR,
+                "other tool named",
+                node.id,
+                f"Node {node.id} calls '{node.name}', but its description names what "
+                f"'{named.name}' does.",
+                certainty=Certainty.LIKELY,
+                suggestion=named.name,
+            )
+            continue
         for other in unused:
             if _twin_of(other, [tool]) is None:
                 continue
@@ -199,6 +209,18 @@ def _twins(scene: Scene) -> Iterator[Finding]:
                     suggestion=other.name,
                 )
                 break
+
+
+def _named_in_step(scene: Scene, tool: Tool, task: frozenset[str]) -> Tool | None:
+    """A listed tool whose whole name stands in the step, where the called one's does not."""
+    mine = words_of(tool.name)
+    if not task or (mine & task):
+        return None
+    for other in _first_listed(scene):
+        theirs = words_of(other.name)
+        if other.name != tool.name and len(theirs) > 1 and theirs <= task:
+            return other
+    return None
 
 
 def _gain(tool: Tool, other: Tool, task: frozenset[str], query: frozenset[str]) -> float:

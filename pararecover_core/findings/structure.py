@@ -88,14 +88,7 @@ def _missing_edge(
     source = scene.plan.by_id.get(used)
     uses = f"Node {node.id} uses the output of node {used}"
     if source is None:
-        yield Finding(
-            ErrorType.DEPENDENCE_ERROR,
-            "reference to a missing node",
-            node.id,
-            f"{uses}, which is not in the plan.",
-            reference.path,
-            certainty=Certainty.LIKELY if reference.sure else Certainty.POSSIBLE,
-        )
+        yield from _absent(scene, node, reference)
         return
     sure = Certainty.LIKELY if reference.sure else Certainty.POSSIBLE
     if used in ancestors or (source.done and not scene.explicit):
@@ -140,6 +133,30 @@ def _missing_edge(
             reference.path,
             certainty=Certainty.POSSIBLE,
             suggestion=used,
+        )
+
+
+def _absent(scene: Scene, node: Node, reference: Reference) -> Iterator[Finding]:
+    """A reference to a node that the plan does not hold: a call was lost, or the id is wrong."""
+    sure = Certainty.LIKELY if reference.sure else Certainty.POSSIBLE
+    message = f"Node {node.id} uses the output of node {reference.node}, which is not in the plan"
+    yield Finding(
+        ErrorType.TOOLCALL_MISSING,
+        "reference to a missing node",
+        node.id,
+        f"{message}: its call is missing.",
+        reference.path,
+        certainty=sure,
+        suggestion=reference.node,
+    )
+    if not scene.explicit:
+        yield Finding(
+            ErrorType.DEPENDENCE_ERROR,
+            "reference to a missing node",
+            node.id,
+            f"{message}: the id may be wrong.",
+            reference.path,
+            certainty=Certainty.POSSIBLE,
         )
 
 
@@ -227,6 +244,7 @@ def _left_out(scene: Scene) -> Iterator[Finding]:
     if response is None or not response.dependencies:
         return
     waited = {dep for node in scene.plan.by_id.values() for dep in node.dependencies}
+    waited |= {r.node for found in scene.references.values() for r in found}
     for node in scene.calls:
         idle = node.id not in waited and node.id not in (ROOT, RESPONSE)
         if idle and not (node.done and node.id in scene.failed):
