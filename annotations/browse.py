@@ -280,4 +280,3 @@ def _rounds(opened: Opened, view: View) -> tuple[View, Data]:
         "shown": shown,
         "contents": contents,
     }
-

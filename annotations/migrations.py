@@ -16,7 +16,7 @@ import sqlite_utils
 from annotations import database
 from annotations.ingest import Ingest
 from annotations.schema import APPLICATION_ID, VERSION
-from annotations.search_index import add_search
+from annotations.search_index import rebuild_search
 from pararecover_core.errors import StoreError
 from pararecover_core.formats.items import Item, Place
 from pararecover_core.literals import loads
@@ -63,7 +63,7 @@ def _pre_release_items(connection: sqlite3.Connection) -> Iterator[Item]:
         yield Item(Place("table scores", row["rowid"]), score)
 
 
-STEPS: dict[int, Step] = {0: from_pre_release, 1: add_search}
+STEPS: dict[int, Step] = {0: from_pre_release, 1: rebuild_search, 2: rebuild_search}
 """The step from each version to the next."""
 
 

@@ -11,7 +11,7 @@ from annotations.search_schema import SEARCH, SEARCH_TABLES
 APPLICATION_ID = 0x50615265
 """Marks a SQLite file as ours ("PaRe" in ASCII)."""
 
-VERSION = 2
+VERSION = 3
 """Schema version of this release (``PRAGMA user_version``)."""
 
 RECORDS = """

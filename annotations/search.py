@@ -7,19 +7,24 @@ that would tell them leaves these rows out and says how many.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import orjson
 
 from annotations.search_index import match_text
 from annotations.search_schema import ERROR_BITS, OTHER_BIT
+from annotations.search_table import FIGURES, NONE, Array, Table, table
 from pararecover_core.records import Source
 
 if TYPE_CHECKING:
     from annotations.store import Store
 
 __all__ = ["Facets", "Filter", "Page", "Row", "Sort", "facets", "from_query", "search", "to_query"]
+
+Mask = npt.NDArray[np.bool_]
 
 OTHER = "other label"
 """Stands for every error label outside the 14 types."""
@@ -134,13 +139,6 @@ class Facets(msgspec.Struct, frozen=True):
     answer: dict[str, int]
 
 
-class _Clause(NamedTuple):
-    field: str
-    sql: str
-    values: tuple[Any, ...] = ()
-    tells: bool = False
-
-
 HIDDEN_REPLANS = """
 SELECT bi.replan FROM batch_item bi JOIN batch b ON b.id = bi.batch
 LEFT JOIN assignment a ON a.batch = bi.batch AND a.replan = bi.replan AND a.annotator = :who
@@ -153,15 +151,10 @@ AND CASE
 END
 """
 """Keys of the replans that ``:who`` still has to score blind."""
-_ORDERS: dict[str, tuple[str, bool]] = {
-    "import": ("s.instance_n", False),
-    "level": ("s.level", False),
-    "agent": ("s.agent", True),
-    "rounds": ("COALESCE(s.run, s.rounds)", False),
-    **{name: (f"COALESCE(s.{name}, s.judge_{name})", True) for name in ("si", "dr", "es", "total")},
-    "gap": ("s.gap", True),
-}
-_FIGURES = ("si", "dr", "es", "total", "judge_si", "judge_dr", "judge_es", "judge_total", "gap")
+_TELLS = frozenset({"agents", "errors", "range", "gap"})
+"""Fields of a filter that would tell what blind scoring hides; so would these orders:"""
+_ORDERS_TELL = frozenset({"agent", "si", "dr", "es", "total", "gap"})
+_FACETS = ("levels", "errors", "sources", "agents", "s5", "answer")
 
 
 def search(
@@ -187,28 +180,55 @@ def search(
         Rows and the number of all that match.
     """
     with store.read() as db:
+        rows = table(store.path, db)
         hidden = _Hidden.of(db, reader)
-        clauses = _clauses(wanted)
-        column, order_tells = _ORDERS[sort.by]
-        tells = order_tells or any(clause.tells for clause in clauses)
-        shown, left_out = list(clauses), 0
-        if hidden.replans and tells:
-            plain = [clause for clause in clauses if not clause.tells]
-            left_out = _count(db, [*plain, hidden.clause("")])
-            shown.append(hidden.clause("NOT"))
-        total = _count(db, shown)
+        masks = _masks(rows, wanted, db)
+        shown, left_out = _all(rows, masks.values()), 0
+        if hidden.replans and (sort.by in _ORDERS_TELL or _TELLS & set(masks)):
+            waits = np.isin(rows["instance_n"], list(hidden.instances))
+            plain = _all(rows, [mask for field, mask in masks.items() if field not in _TELLS])
+            left_out = int(np.count_nonzero(plain & waits))
+            shown = shown & ~waits
+        total = int(np.count_nonzero(shown))
         pages = max(1, -(-total // size))
         number = min(max(page, 1), pages)
-        where, values = _where(shown)
-        order = f"{column} IS NULL, {column} {'DESC' if sort.descending else 'ASC'}, "
-        if sort.by == "import":
-            order = f"{column} {'DESC' if sort.descending else 'ASC'}, "
-        found = db.execute(
-            f"SELECT s.n FROM search_item s WHERE {where} ORDER BY {order} s.n LIMIT ? OFFSET ?",
-            (*values, size, (number - 1) * size),
-        )
-        rows = _rows(db, [row["n"] for row in found], hidden)
-    return Page(rows, total, number, pages, left_out)
+        ordered = _ordered(rows, np.flatnonzero(shown), sort)
+        places = ordered[(number - 1) * size : number * size]
+        found = _rows(db, [int(n) for n in rows["n"][places]], hidden)
+    return Page(found, total, number, pages, left_out)
+
+
+def _all(rows: Table, masks: Iterable[Mask]) -> Mask:
+    found = np.ones(len(rows), bool)
+    for mask in masks:
+        found &= mask
+    return found
+
+
+def _ordered(rows: Table, places: npt.NDArray[np.intp], sort: Sort) -> npt.NDArray[np.intp]:
+    """Places in the asked order; what has no value comes last, ties keep the order of import."""
+    keys = _sort_keys(rows, sort)[places]
+    if sort.descending:
+        keys = -keys
+    keys = np.where(np.isnan(keys), np.inf, keys)
+    return places[np.lexsort((rows["n"][places], rows["instance_n"][places], keys))]
+
+
+def _sort_keys(rows: Table, sort: Sort) -> npt.NDArray[np.float64]:
+    if sort.by == "agent":
+        names = rows.names["agent"]
+        rank = {name: place for place, name in enumerate(sorted(names))}
+        ranks = np.array([rank[name] if name else np.nan for name in names])
+        return ranks[rows["agent"]] if len(names) else np.empty(0)
+    if sort.by == "rounds":
+        rounds = np.where(rows["run"] == NONE, rows["rounds"] + 1, rows["run"])
+        unknown = (rows["run"] == NONE) & (rows["rounds"] == NONE)
+        return np.where(unknown, np.nan, rounds.astype(np.float64))
+    if sort.by in ("si", "dr", "es", "total"):
+        people, judges = rows[sort.by], rows[f"judge_{sort.by}"]
+        return np.where(np.isnan(people), judges, people).astype(np.float64)
+    column = {"import": "instance_n", "level": "level", "gap": "gap"}[sort.by]
+    return rows[column].astype(np.float64)
 
 
 def find(store: "Store", key: str, *, reader: str = "") -> Row | None:
@@ -226,41 +246,36 @@ def find(store: "Store", key: str, *, reader: str = "") -> Row | None:
 
 def facets(store: "Store", wanted: Filter) -> Facets:
     """Counts beside the choices of each field."""
-    cube_fields = {"levels", "errors", "sources", "agents", "s5", "answer"}
-    where, values = _where(clause for clause in _clauses(wanted) if clause.field not in cube_fields)
     with store.read() as db:
-        cube = db.execute(
-            "SELECT level, source, agent, s5, errors, replan_n IS NULL AS waits, COUNT(*) AS n "
-            f"FROM search_item s WHERE {where} GROUP BY level, source, agent, s5, errors, waits",
-            values,
-        ).fetchall()
-    counts: dict[str, dict[Any, int]] = {field: {} for field in cube_fields}
-    for row in cube:
-        choices = _choices(row)
-        misses = [field for field in choices if not _meets(wanted, field, choices[field])]
-        for field, values_of in choices.items():
-            if not misses or misses == [field]:
-                for value in values_of:
-                    counts[field][value] = counts[field].get(value, 0) + row["n"]
-    return Facets(**counts)
+        rows = table(store.path, db)
+        masks = _masks(rows, wanted, db)
+    return Facets(**{field: _counts(rows, masks, field) for field in _FACETS})
 
 
-def _choices(row: sqlite3.Row) -> dict[str, tuple[Any, ...]]:
-    return {
-        "levels": (row["level"],),
-        "errors": labels_of(row["errors"]),
-        "sources": (row["source"],),
-        "agents": (row["agent"],) if row["agent"] else (),
-        "s5": () if row["s5"] is None else (int(row["s5"]),),
-        "answer": ("no" if row["waits"] else "yes",),
-    }
+def _counts(rows: Table, masks: Mapping[str, Mask], field: str) -> dict[Any, int]:
+    """How many rows each choice of a field would leave."""
+    under = _all(rows, [mask for other, mask in masks.items() if other != field])
+    if field == "errors":
+        found: dict[Any, int] = {}
+        for bits, count in _times(rows["errors"][under]):
+            for label in labels_of(bits):
+                found[label] = found.get(label, 0) + count
+        return found
+    if field == "answer":
+        there = int(np.count_nonzero(rows["replan_n"][under] != NONE))
+        every = int(np.count_nonzero(under))
+        return {word: n for word, n in (("yes", there), ("no", every - there)) if n}
+    column = {"levels": "level", "sources": "source", "agents": "agent", "s5": "s5"}[field]
+    pairs = _times(rows[column][under])
+    if column in rows.names:
+        return {rows.names[column][v]: n for v, n in pairs if rows.names[column][v]}
+    return {value: n for value, n in pairs if value != NONE}
 
 
-def _meets(wanted: Filter, field: str, values: Sequence[Any]) -> bool:
-    asked = getattr(wanted, field)
-    if asked is None or asked in ((), ""):
-        return True
-    return bool(set(asked if isinstance(asked, tuple) else (asked,)) & set(values))
+def _times(values: Array) -> list[tuple[int, int]]:
+    """Each value of a column of small whole numbers, and how often it stands there."""
+    counts = np.bincount(values + 1)  # NONE becomes 0
+    return [(int(place) - 1, int(counts[place])) for place in np.flatnonzero(counts)]
 
 
 def labels_of(bits: int) -> tuple[str, ...]:
@@ -286,36 +301,51 @@ class _Hidden(NamedTuple):
         ).fetchall()
         return cls(frozenset(r["n"] for r in rows), frozenset(r["instance_n"] for r in rows))
 
-    def clause(self, negate: str) -> _Clause:
-        """SQL for rows whose instance the reader still has to score."""
-        numbers = orjson.dumps(sorted(self.instances)).decode()
-        return _Clause(
-            "hidden", f"s.instance_n {negate} IN (SELECT value FROM json_each(?))", (numbers,)
-        )
 
-
-def _clauses(wanted: Filter) -> list[_Clause]:
-    found = [_text_clause(term) for term in terms(wanted.text)]
-    for field, column in (("levels", "level"), ("sources", "source"), ("agents", "agent")):
-        asked = getattr(wanted, field)
-        if asked:
-            marks = ", ".join("?" * len(asked))
-            found.append(_Clause(field, f"s.{column} IN ({marks})", asked, field == "agents"))
+def _masks(rows: Table, wanted: Filter, db: sqlite3.Connection) -> dict[str, Mask]:
+    """Which rows each asked field of a filter leaves."""
+    found: dict[str, Mask] = {}
+    if asked := terms(wanted.text):
+        found["text"] = _all(rows, [_text_mask(rows, term, db) for term in asked])
+    if wanted.levels:
+        found["levels"] = np.isin(rows["level"], wanted.levels)
+    if wanted.sources:
+        found["sources"] = np.isin(rows["source"], rows.codes("source", wanted.sources))
+    if wanted.agents:
+        found["agents"] = np.isin(rows["agent"], rows.codes("agent", wanted.agents))
     if wanted.errors:
         bits = sum({ERROR_BITS.get(label, OTHER_BIT) for label in wanted.errors})
-        found.append(_Clause("errors", "s.errors & ? <> 0", (bits,), True))
+        found["errors"] = (rows["errors"] & bits) != 0
     if wanted.s5 is not None:
-        found.append(_Clause("s5", "s.s5 = ?", (wanted.s5,)))
+        found["s5"] = rows["s5"] == wanted.s5
     if wanted.ranged:
-        column = wanted.measure if wanted.by == "people" else f"judge_{wanted.measure}"
-        low, high = wanted.low / 100 - 1e-9, wanted.high / 100 + 1e-9
-        found.append(_Clause("range", f"s.{column} BETWEEN ? AND ?", (low, high), True))
+        values = rows[wanted.measure if wanted.by == "people" else f"judge_{wanted.measure}"]
+        found["range"] = (values >= wanted.low / 100 - 1e-6) & (values <= wanted.high / 100 + 1e-6)
     if wanted.gap > 0:
-        found.append(_Clause("gap", "s.gap >= ?", (wanted.gap - 1e-9,), True))
+        found["gap"] = rows["gap"] >= wanted.gap - 1e-6
     if wanted.answer:
-        negate = "NOT " if wanted.answer == "yes" else ""
-        found.append(_Clause("answer", f"s.replan_n IS {negate}NULL"))
+        found["answer"] = (rows["replan_n"] != NONE) == (wanted.answer == "yes")
     return found
+
+
+def _text_mask(rows: Table, term: str, db: sqlite3.Connection) -> Mask:
+    query = match_text(term)
+    return _listed(rows["instance_n"], "instance_text", query, db) | _listed(
+        rows["replan_n"], "replan_text", query, db
+    )
+
+
+def _listed(numbers: Array, index: str, query: str, db: sqlite3.Connection) -> Mask:
+    """Which of these numbers a word index finds; they travel as one text, which is quicker."""
+    text = db.execute(
+        f"SELECT group_concat(rowid) FROM {index} WHERE {index} MATCH ?", (query,)
+    ).fetchone()[0]
+    if not text or not len(numbers):
+        return np.zeros(len(numbers), bool)
+    hits = np.fromstring(str(text), np.int64, sep=",")
+    found = np.zeros(max(int(numbers.max()), int(hits.max())) + 2, bool)
+    found[hits] = True
+    return found[numbers]  # NONE is the last place, which is never a hit
 
 
 def terms(text: str) -> list[str]:
@@ -324,29 +354,6 @@ def terms(text: str) -> list[str]:
     for place, part in enumerate(text.split('"')):
         found += [part] if place % 2 else part.split()
     return [term for term in found if match_text(term)][:MOST_TERMS]
-
-
-def _text_clause(term: str) -> _Clause:
-    query = match_text(term)
-    return _Clause(
-        "text",
-        "(s.instance_n IN (SELECT rowid FROM instance_text WHERE instance_text MATCH ?) "
-        "OR s.replan_n IN (SELECT rowid FROM replan_text WHERE replan_text MATCH ?))",
-        (query, query),
-    )
-
-
-def _where(clauses: Iterable[_Clause]) -> tuple[str, list[Any]]:
-    kept = list(clauses)
-    sql = " AND ".join(clause.sql for clause in kept) or "1"
-    return sql, [value for clause in kept for value in clause.values]
-
-
-def _count(db: sqlite3.Connection, clauses: Iterable[_Clause]) -> int:
-    where, values = _where(clauses)
-    return int(
-        db.execute(f"SELECT COUNT(*) FROM search_item s WHERE {where}", values).fetchone()[0]
-    )
 
 
 def _rows(db: sqlite3.Connection, numbers: Sequence[int], hidden: _Hidden) -> tuple[Row, ...]:
@@ -366,7 +373,7 @@ def _rows(db: sqlite3.Connection, numbers: Sequence[int], hidden: _Hidden) -> tu
 
 def _row(row: sqlite3.Row, hidden: _Hidden, marks: Mapping[str, dict[str, float]]) -> Row:
     blind, blind_tags = row["replan_n"] in hidden.replans, row["instance_n"] in hidden.instances
-    figures = {name: row[name] for name in _FIGURES if row[name] is not None}
+    figures = {name: row[name] for name in FIGURES if row[name] is not None}
     own = dict(marks.get(row["replan_key"] or "", {}))
     if row["s5"] is not None:
         own.setdefault("S5", float(row["s5"]))
@@ -457,7 +464,7 @@ def from_query(params: Mapping[str, Sequence[str]]) -> tuple[Filter, Sort]:
         **_range(one.get("score", "")),
     }
     by, _, down = one.get("sort", "").partition("-")
-    sort = Sort(by, down == "down") if by in _ORDERS else Sort()  # type: ignore[arg-type]
+    sort = Sort(by, down == "down") if by in get_args(Order) else Sort()  # type: ignore[arg-type]
     return Filter(**asked), sort
 
 

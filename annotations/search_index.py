@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from annotations.database import run_script
 from annotations.score_log import storable
-from annotations.search_schema import FILL, SEARCH
+from annotations.search_schema import DROP, FILL, SEARCH
 from pararecover_core.literals import loads
 from pararecover_core.records import Instance, Replan, from_data
 
@@ -82,11 +82,9 @@ def index_replan(connection: sqlite3.Connection, n: int, replan: Replan) -> None
     )
 
 
-def add_search(connection: sqlite3.Connection) -> None:
-    """Version 1 to 2: the tables that browsing searches, filled from all records."""
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_item'").fetchone():
-        return  # an even older file: its records went straight into the newest tables
-    run_script(connection, SEARCH + FILL)
+def rebuild_search(connection: sqlite3.Connection) -> None:
+    """Make the search tables anew from all records: a migration step, and safe to repeat."""
+    run_script(connection, DROP + SEARCH + FILL)
     for n, body in connection.execute("SELECT n, body FROM instance_body").fetchall():
         record = from_data(loads(body))
         if isinstance(record, Instance):

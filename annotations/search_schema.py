@@ -20,6 +20,7 @@ _FIGURES = (
 )
 _INSTANCE_N = "(SELECT n FROM instance WHERE key = NEW.instance)"
 _REPLAN_N = "(SELECT n FROM replan WHERE key = NEW.replan)"
+_NEXT = "(SELECT COALESCE(MAX(seq), 0) + 1 FROM search_item)"
 _RUN = "FROM trajectory t WHERE t.instance = NEW.instance AND t.agent = NEW.agent"
 
 SEARCH = f"""
@@ -34,55 +35,56 @@ CREATE TABLE search_item (
   rounds INTEGER,                      -- behind the previous plan
   run INTEGER,                         -- rounds of the whole run, NULL where none is known
   round_gt INTEGER,
+  seq INTEGER NOT NULL,                -- rises with every change of a row
   {" REAL, ".join(_FIGURES)} REAL
 );
 CREATE INDEX search_item_instance ON search_item (instance_n);
-CREATE INDEX search_item_agent ON search_item (agent);
-CREATE INDEX search_item_gap ON search_item (gap) WHERE gap IS NOT NULL;
-CREATE INDEX search_item_total ON search_item (total) WHERE total IS NOT NULL;
-CREATE INDEX search_item_judge ON search_item (judge_total) WHERE judge_total IS NOT NULL;
+CREATE INDEX search_item_seq ON search_item (seq);
 CREATE UNIQUE INDEX search_item_replan ON search_item (replan_n) WHERE replan_n IS NOT NULL;
 
-CREATE VIRTUAL TABLE instance_text USING fts5 (query, tools, ids, content='', tokenize=unicode61);
-CREATE VIRTUAL TABLE replan_text USING fts5 (thought, tools, content='', tokenize=unicode61);
+CREATE VIRTUAL TABLE instance_text USING fts5 (query, tools, ids, content='',
+  prefix='2 3', tokenize=unicode61);
+CREATE VIRTUAL TABLE replan_text USING fts5 (thought, tools, content='',
+  prefix='2 3', tokenize=unicode61);
 
 CREATE TRIGGER search_instance_new AFTER INSERT ON instance BEGIN
-  INSERT INTO search_item (instance_n, level, source, rounds, round_gt)
-  VALUES (NEW.n, NEW.level, NEW.source, NEW.executed_rounds, NEW.round_gt);
+  INSERT INTO search_item (instance_n, level, source, rounds, round_gt, seq)
+  VALUES (NEW.n, NEW.level, NEW.source, NEW.executed_rounds, NEW.round_gt, {_NEXT});
 END;
 CREATE TRIGGER search_instance_filled AFTER UPDATE ON instance BEGIN
   UPDATE search_item SET level = NEW.level, source = NEW.source, rounds = NEW.executed_rounds,
-    round_gt = NEW.round_gt WHERE instance_n = NEW.n;
+    round_gt = NEW.round_gt, seq = {_NEXT} WHERE instance_n = NEW.n;
 END;
 CREATE TRIGGER search_error_new AFTER INSERT ON instance_error BEGIN
-  UPDATE search_item SET errors = errors | CASE NEW.error_type {_BIT} ELSE {OTHER_BIT} END
-  WHERE instance_n = {_INSTANCE_N};
+  UPDATE search_item SET errors = errors | CASE NEW.error_type {_BIT} ELSE {OTHER_BIT} END,
+    seq = {_NEXT} WHERE instance_n = {_INSTANCE_N};
 END;
 CREATE TRIGGER search_replan_new AFTER INSERT ON replan_summary BEGIN
-  UPDATE search_item SET replan_n = {_REPLAN_N}, agent = NEW.agent, s5 = NEW.s5
+  UPDATE search_item SET replan_n = {_REPLAN_N}, agent = NEW.agent, s5 = NEW.s5,
+    seq = {_NEXT}
   WHERE n = (SELECT n FROM search_item WHERE instance_n = {_INSTANCE_N} AND replan_n IS NULL
     AND agent IN ('', NEW.agent) LIMIT 1);
   INSERT INTO search_item (instance_n, replan_n, level, source, agent, errors, rounds, run,
-    round_gt, s5)
+    round_gt, s5, seq)
   SELECT i.n, {_REPLAN_N}, i.level, i.source, NEW.agent,
     (SELECT COALESCE(MAX(errors), 0) FROM search_item WHERE instance_n = i.n),
-    i.executed_rounds, (SELECT t.rounds {_RUN} LIMIT 1), i.round_gt, NEW.s5
+    i.executed_rounds, (SELECT t.rounds {_RUN} LIMIT 1), i.round_gt, NEW.s5, {_NEXT}
   FROM instance i WHERE i.key = NEW.instance
     AND NOT EXISTS (SELECT 1 FROM search_item WHERE replan_n = {_REPLAN_N});
 END;
 CREATE TRIGGER search_replan_scored AFTER UPDATE ON replan_summary BEGIN
-  UPDATE search_item SET agent = NEW.agent, {", ".join(f"{f} = NEW.{f}" for f in _FIGURES)}
-  WHERE replan_n = {_REPLAN_N};
+  UPDATE search_item SET agent = NEW.agent, {", ".join(f"{f} = NEW.{f}" for f in _FIGURES)},
+    seq = {_NEXT} WHERE replan_n = {_REPLAN_N};
 END;
 CREATE TRIGGER search_run_new AFTER INSERT ON trajectory BEGIN
   UPDATE search_item SET agent = NEW.agent
   WHERE instance_n = {_INSTANCE_N} AND agent = '' AND replan_n IS NULL;
-  UPDATE search_item SET run = MAX(COALESCE(run, 0), NEW.rounds)
+  UPDATE search_item SET run = MAX(COALESCE(run, 0), NEW.rounds), seq = {_NEXT}
   WHERE instance_n = {_INSTANCE_N} AND agent = NEW.agent;
-  INSERT INTO search_item (instance_n, level, source, agent, errors, rounds, run, round_gt)
+  INSERT INTO search_item (instance_n, level, source, agent, errors, rounds, run, round_gt, seq)
   SELECT i.n, i.level, i.source, NEW.agent,
     (SELECT COALESCE(MAX(errors), 0) FROM search_item WHERE instance_n = i.n),
-    i.executed_rounds, NEW.rounds, i.round_gt
+    i.executed_rounds, NEW.rounds, i.round_gt, {_NEXT}
   FROM instance i WHERE i.key = NEW.instance
     AND NOT EXISTS (SELECT 1 FROM search_item WHERE instance_n = i.n AND agent = NEW.agent);
 END;
@@ -97,19 +99,33 @@ _LABELS = (
 )
 FILL = f"""
 INSERT INTO search_item (instance_n, replan_n, level, source, agent, errors, rounds, run,
-  round_gt, {", ".join(_FIGURES)})
+  round_gt, seq, {", ".join(_FIGURES)})
 SELECT i.n, r.n, i.level, i.source, r.agent, {_LABELS}, i.executed_rounds,
   (SELECT MAX(t.rounds) FROM trajectory t WHERE t.instance = i.key AND t.agent = r.agent),
-  i.round_gt, {", ".join(f"s.{name}" for name in _FIGURES)}
+  i.round_gt, 1, {", ".join(f"s.{name}" for name in _FIGURES)}
 FROM replan r JOIN instance i ON i.key = r.instance LEFT JOIN replan_summary s ON s.replan = r.key
 ORDER BY i.n, r.n;
-INSERT INTO search_item (instance_n, level, source, agent, errors, rounds, run, round_gt)
-SELECT i.n, i.level, i.source, t.agent, {_LABELS}, i.executed_rounds, MAX(t.rounds), i.round_gt
+INSERT INTO search_item (instance_n, level, source, agent, errors, rounds, run, round_gt,
+  seq)
+SELECT i.n, i.level, i.source, t.agent, {_LABELS}, i.executed_rounds, MAX(t.rounds), i.round_gt, 1
 FROM trajectory t JOIN instance i ON i.key = t.instance
 WHERE NOT EXISTS (SELECT 1 FROM search_item x WHERE x.instance_n = i.n AND x.agent = t.agent)
 GROUP BY i.n, t.agent;
-INSERT INTO search_item (instance_n, level, source, errors, rounds, round_gt)
-SELECT i.n, i.level, i.source, {_LABELS}, i.executed_rounds, i.round_gt FROM instance i
+INSERT INTO search_item (instance_n, level, source, errors, rounds, round_gt, seq)
+SELECT i.n, i.level, i.source, {_LABELS}, i.executed_rounds, i.round_gt, 1 FROM instance i
 WHERE NOT EXISTS (SELECT 1 FROM search_item x WHERE x.instance_n = i.n);
 """
 """Makes the rows of ``search_item`` anew from all records."""
+
+DROP = """
+DROP TRIGGER IF EXISTS search_instance_new;
+DROP TRIGGER IF EXISTS search_instance_filled;
+DROP TRIGGER IF EXISTS search_error_new;
+DROP TRIGGER IF EXISTS search_replan_new;
+DROP TRIGGER IF EXISTS search_replan_scored;
+DROP TRIGGER IF EXISTS search_run_new;
+DROP TABLE IF EXISTS search_item;
+DROP TABLE IF EXISTS instance_text;
+DROP TABLE IF EXISTS replan_text;
+"""
+"""Takes all of it away; nothing is lost, since records and scores stand elsewhere."""
