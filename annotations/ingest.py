@@ -111,6 +111,7 @@ class Ingest:
         self._rejects: list[Reject] = []
         self._waiting: list[tuple[Place, Instance]] = []
         self._of_item: list[tuple[str, bool]] = []
+        self._brought: list[Instance] = []
         self._touched: set[str] = set()
         self._last: tuple[ReplanRef, str] | None = None
 
@@ -142,7 +143,7 @@ class Ingest:
     def _take(self, item: Item) -> None:
         """One row: all that it brings, or a reject."""
         self._connection.execute("SAVEPOINT item")
-        self._of_item = []
+        self._of_item, self._brought = [], []
         try:
             self._dispatch(item.content)
         except JoinError as error:
@@ -154,6 +155,7 @@ class Ingest:
         else:
             for kind, landed in self._of_item:
                 (self._kinds if landed else self._known)[kind] += 1
+            self._count_instances(self._brought)
         self._connection.execute("RELEASE item")
 
     def _dispatch(self, content: Any) -> None:
@@ -198,8 +200,11 @@ class Ingest:
 
     def _write_instances(self, instances: Sequence[Instance]) -> None:
         landed = record_rows.insert_instances(self._connection, instances)
-        self._kinds["instance"] += len(landed)
         self._known["instance"] += len(instances) - len(landed)
+        self._count_instances(landed)
+
+    def _count_instances(self, landed: Sequence[Instance]) -> None:
+        self._kinds["instance"] += len(landed)
         for instance in landed:
             self._levels[instance.level] += 1
             self._tags.update(label for tag in instance.tags for label in split_labels(tag))
@@ -232,9 +237,7 @@ class Ingest:
             else:
                 raise
         if whole is not None and key == whole.key:
-            landed = record_rows.insert_instances(self._connection, [whole])
-            if landed:
-                self._count("instance", True)
+            self._brought += record_rows.insert_instances(self._connection, [whole])
         return key
 
     # Replans

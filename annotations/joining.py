@@ -132,7 +132,7 @@ def find_answer(
     Returns:
         Its key, or None where the answer is new.
     """
-    same = _SameContent(connection, thought, "" if plan is None else plan)
+    same = _SameContent(connection, thought, plan)
     for row in _replans(connection, instance):
         if _may_be(row, agent) and same(row):
             return str(row["key"])
@@ -140,8 +140,8 @@ def find_answer(
 
 
 def has_content(ref: ReplanRef) -> bool:
-    """Whether a row holds a thought or a plan of its own."""
-    return bool(ref.thought) or as_text(ref.plan).strip() != ""
+    """Whether a row holds an answer of its own, be it an empty one."""
+    return ref.thought is not None or as_text(ref.plan).strip() != ""
 
 
 def _candidates(connection: sqlite3.Connection, ref: InstanceRef) -> tuple[str, list[sqlite3.Row]]:
@@ -206,24 +206,30 @@ def _meaning(plan: Plan) -> list[tuple[Any, ...]]:
 
 
 class _SameContent:
-    """Whether a replan has a given thought and plan; what is None is not compared."""
+    """Whether a replan has a given thought and plan.
+
+    What was not given is not compared; where neither was, the replan must be empty too.
+    """
 
     def __init__(self, connection: sqlite3.Connection, thought: str | None, plan: Any) -> None:
-        self._connection, self._plan = connection, plan
-        self._thought = None if thought is None else _folded(storable(thought))
+        self._connection = connection
+        self._thought, self._plan = _folded(storable(thought or "")), plan
+        empty_plan = not as_text(plan).strip()
+        self._by_thought = bool(self._thought) or empty_plan
+        self._by_plan = not empty_plan or not self._thought
 
     def __call__(self, row: sqlite3.Row) -> bool:
-        if self._thought is not None and _folded(row["thought"]) != self._thought:
+        if row["stub"] or (self._by_thought and _folded(row["thought"]) != self._thought):
             return False
+        if not self._by_plan:
+            return True
         query = "SELECT body FROM replan_body WHERE n = ?"
         found = self._connection.execute(query, (row["n"],)).fetchone()
-        if found is None:
-            return False
-        return self._plan is None or same_plan(self._plan, loads(found["body"]).get("plan"))
+        return same_plan(self._plan, loads(found["body"]).get("plan"))
 
 
 def _replans(connection: sqlite3.Connection, instance: str) -> list[sqlite3.Row]:
-    query = "SELECT n, key, agent, thought FROM replan WHERE instance = ? ORDER BY n"
+    query = "SELECT n, key, agent, thought, stub FROM replan WHERE instance = ? ORDER BY n"
     return connection.execute(query, (instance,)).fetchall()
 
 
