@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from ui import gate, shell
+from ui.messages import attempt
 from ui.static import ensure_static
 
 PAGES = {
@@ -60,7 +61,7 @@ def main() -> None:
         door()
     else:
         shell.foot()
-        chosen.run()
+        attempt(chosen.run)
 
 
 main()

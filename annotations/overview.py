@@ -1,0 +1,112 @@
+"""What is in a database, and taking all of it or its rejects out."""
+
+import csv
+import io
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pararecover_core.formats.items import Reject
+from pararecover_core.formats.guard import guard
+
+if TYPE_CHECKING:
+    from annotations.store import Store
+
+TOP = 40
+"""Most rows of one table of the overview: there may be thousands of agents or error labels."""
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """How often something occurs."""
+
+    name: str
+    count: int
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """What a database holds.
+
+    Attributes:
+        levels: Instances by level.
+        sources: Instances by source.
+        error_types: Instances by error type of any round; an instance with two counts in both.
+        agents: Replans by agent.
+        scorers: Current scores by scorer.
+        stubs: Records that a score or an answer names and whose content is not here.
+    """
+
+    instances: int
+    replans: int
+    trajectories: int
+    scores: int
+    stubs: int
+    levels: tuple[Tally, ...]
+    sources: tuple[Tally, ...]
+    error_types: tuple[Tally, ...]
+    agents: tuple[Tally, ...]
+    scorers: tuple[Tally, ...]
+
+
+_TALLIES = {
+    "levels": "SELECT CASE level WHEN 0 THEN 'not said' ELSE 'level ' || level END, COUNT(*)"
+    " FROM instance GROUP BY level ORDER BY level",
+    "sources": "SELECT source, COUNT(*) FROM instance GROUP BY source ORDER BY 2 DESC, 1",
+    "error_types": "SELECT error_type, COUNT(DISTINCT instance) FROM instance_error"
+    " GROUP BY error_type ORDER BY 2 DESC, 1",
+    "agents": "SELECT agent, COUNT(*) FROM replan GROUP BY agent ORDER BY 2 DESC, 1",
+    "scorers": "SELECT scorer, COUNT(*) FROM score_current WHERE value IS NOT NULL"
+    " GROUP BY scorer ORDER BY 2 DESC, 1",
+}
+
+
+def state_of(store: "Store") -> tuple[int, ...]:
+    """A value that changes when records or scores are added; costs nothing."""
+    with store.read() as db:
+        row = db.execute(
+            "SELECT (SELECT MAX(n) FROM instance), (SELECT MAX(n) FROM replan),"
+            " (SELECT MAX(rowid) FROM trajectory), (SELECT MAX(entry) FROM score_log),"
+            " (SELECT COUNT(*) FROM instance WHERE stub)"
+        ).fetchone()
+    return tuple(value or 0 for value in row)
+
+
+def overview(store: "Store") -> Overview:
+    """What a database holds, with at most ``TOP`` rows a table."""
+    counts = store.counts()
+    with store.read() as db:
+        tallies = {
+            name: tuple(Tally(str(row[0]), row[1]) for row in db.execute(f"{query} LIMIT {TOP}"))
+            for name, query in _TALLIES.items()
+        }
+    return Overview(
+        counts.instances, counts.replans, counts.trajectories, counts.scores, counts.stubs,
+        **tallies,
+    )  # fmt: skip
+
+
+def rejects_csv(rejects: Iterable[Reject]) -> bytes:
+    """Rejects as CSV for a spreadsheet: UTF-8 with byte order mark, no cell is a formula."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(("file", "line", "column", "got", "expected", "cure"))
+    for reject in rejects:
+        place = reject.place
+        cells: Sequence[str | int] = (
+            place.file, place.line, place.column, reject.got, reject.expected, reject.cure,
+        )  # fmt: skip
+        writer.writerow([guard(cell) if isinstance(cell, str) else cell for cell in cells])
+    return text.getvalue().encode("utf-8-sig", "replace")
+
+
+def snapshot(store: "Store") -> bytes:
+    """A consistent copy of the database file, while others go on writing to it."""
+    with tempfile.TemporaryDirectory(prefix="pararecover-") as folder:
+        copy = Path(folder) / "copy.db"
+        with store.read() as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        return copy.read_bytes()
