@@ -31,7 +31,8 @@ _OUTPUT_WORD = (
     r"(?:outputs?|results?|contents?|values?|responses?|returns?|data|ids?|answers?|details|info)"
 )
 _OUTPUT_OF = re.compile(
-    rf"(?:{_OUTPUT_WORD}|[a-z]+)(?:[ _][a-z]+)?[ _](?:of|from)[ _](?:id[ _])?(?P<id>{_ID})(?![\w.])",
+    rf"(?:{_OUTPUT_WORD}|[a-z]+)(?:[ _][a-z]+)?[ _](?:of"
+    rf"|from)[ _](?:id[ _])?(?P<id>{_ID})(?![\w.])",
     re.I,
 )
 _OUTPUT_OF_NAME = re.compile(
@@ -54,7 +55,8 @@ _HINT = re.compile(
 _ROOT_OUTPUT = re.compile(r"^\W*root[._](?:output|result)s?\b", re.I)
 
 _PLACEHOLDER = re.compile(
-    r"place[ _\-]?holder(?![a-z])|(?<![a-z])to[ _]be[ _](?:filled|chosen|inserted|provided|determined|decided|"
+    r"place[ _\-]?holder(?![a-z])|(?<![a-z])to[ _]be[ _](?:filled|chosen|inserted|provided"
+    r"|determined|decided|"
     r"confirmed|added|specified|replaced|completed|selected|announced|supplied)\b|\bto be inserted"
     r"|\bpending (?:user|input|result|confirmation)|\bassumed[ _]|\bTBD\b|\bTBA\b|\bto-do\b"
     r"|^\W*(?:insert|enter|your|fill in)[ _][\w ]{2,30}[ _]here\W*$|^\w+_here$"

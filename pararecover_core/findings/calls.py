@@ -169,7 +169,7 @@ def _check_value(
     schema = tool.parameters[name]
     if value is None or (isinstance(value, str) and not value.strip()):
         if name in tool.required:
-            yield _blank(node, name, value)
+            yield from _blank(node, name, value)
         return
     if isinstance(value, str):
         stands_in = _stand_in(node, name, value, schema, reader)
@@ -201,16 +201,28 @@ def _check_value(
     yield from _invalid(node, name, value, schema)
 
 
-def _blank(node: Node, name: str, value: Any) -> Finding:
+def _blank(node: Node, name: str, value: Any) -> Iterator[Finding]:
+    """Null or a blank text: as good as missing; an empty text is an invalid value as well."""
     what = "null" if value is None else "an empty text"
-    return Finding(
+    message = f"Node {node.id} gives {what} for the required parameter '{name}' of {node.name}."
+    likely, possible = Certainty.LIKELY, Certainty.POSSIBLE
+    yield Finding(
         ErrorType.PARAMETER_MISSING,
         "blank value",
         node.id,
-        f"Node {node.id} gives {what} for the required parameter '{name}' of {node.name}.",
+        message,
         parameter=name,
-        certainty=Certainty.LIKELY,
+        certainty=likely if value is None else possible,
     )
+    if value is not None:
+        yield Finding(
+            ErrorType.PARAMETER_INVALID,
+            "blank value",
+            node.id,
+            message,
+            parameter=name,
+            certainty=likely,
+        )
 
 
 def _stand_in(
@@ -227,7 +239,8 @@ def _stand_in(
         what = "the root" if target == ROOT else f"node {target}"
         return [_typed_stand_in(node, name, text, expected, f"refers to {what}")]
     if references and (references[0].sure or not text.strip().isdecimal()):
-        tidy = text.strip().startswith(("$", "@")) or text.strip().isascii() and " " not in text
+        plain = text.strip()
+        tidy = plain.startswith(("$", "@")) or (plain.isascii() and " " not in plain)
         return [] if tidy else [_phrase(node, name, text)]
     echoes = text.strip().casefold().replace(" ", "_") == name.casefold()
     if echoes and not wants_text:

@@ -49,7 +49,8 @@ _MISSING = _pattern(
     r"缺少(?:必要|必需|必填)",
 )
 _UNKNOWN = _pattern(
-    rf"(?:unknown|unexpected|unrecogni[sz]ed|undefined|unsupported|extra) (?:keyword )?{_PARAMETER}",
+    rf"(?:unknown|unexpected|unrecogni[sz]ed|undefined|unsupported"
+    rf"|extra) (?:keyword )?{_PARAMETER}",
     rf"{_PARAMETER}{_NAME}[`'\"”’]? (?:is|was)? ?(?:not (?:recogni[sz]ed|defined|accepted|supported"
     r"|allowed)|unknown|unexpected)",
     rf"invalid {_PARAMETER}(?: names?)?(?:{_NAME})?[^.]{{0,40}}[.;,]? ?(?:expected|did you mean"
@@ -101,7 +102,8 @@ _UNFIT = _pattern(
     r"not (?:suitable|appropriate|intended|designed|the right|what)|unsuitable|inappropriate",
     r"(?:in)?correct tool|wrong tool|instead(?: of)?\b|different (?:tool|function)",
     r"should (?:have )?use|however,|but (?:became|the|it|is|was|not)|\bnote[:：]|rather than",
-    r"\bunlike\b|only (?:support|handle)|不适合|不适用|应(?:该)?使用|错误的工具|注意[:：]|但(?:是)?",
+    r"\bunlike\b|only (?:support|handle)|不适合|不适用|应(?:该)?使用|错误的工具|注意[:：]"
+    r"|但(?:是)?",
 )
 _NAMED = re.compile(
     rf"{_PARAMETER}[\s:：为是]*[`'\"“‘「\[]\s*(?P<after>[A-Za-z_][\w.\-]*)"

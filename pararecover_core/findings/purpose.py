@@ -16,8 +16,10 @@ from pararecover_core.taxonomy import ErrorType
 _TRIES = 3
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _STOP = frozenset(
-    "a an the of to for in on at by with and or from get set do make use is be it this that my me i "
-    "you your please tool data info item items value result list new all some".split()
+    {"a", "an", "the", "of", "to", "for", "in", "on", "at", "by", "with", "and", "or", "from", "my"}
+    | {"get", "set", "do", "make", "use", "is", "be", "it", "this", "that", "me", "i", "you", "all"}
+    | {"your", "please", "tool", "data", "info", "item", "items", "value", "result", "list", "new"}
+    | {"some"}
 )
 _SAME = 96.0
 _TWIN = 0.5
@@ -245,14 +247,19 @@ def _fit(words: frozenset[str], task: frozenset[str], query: frozenset[str]) -> 
 _CONFESSIONS: tuple[tuple[ErrorType, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.I))
     for kind, pattern in (
-        (ErrorType.TOOLCALL_REDUNDANCY, r"redundant|unnecessary (?:step|call)|duplicate|冗余|多余|重复调用"),
-        (ErrorType.TOOL_SELECT_ERROR, r"wrong tool|incorrect(?:ly)? (?:used|tool|selected)|mistakenly us"
+        (ErrorType.TOOLCALL_REDUNDANCY, r"redundant|unnecessary (?:step|call)|duplicate|冗余|多余"
+                                        r"|重复调用"),
+        (ErrorType.TOOL_SELECT_ERROR, r"wrong tool|incorrect(?:ly)? (?:used|tool|selected)"
+                                      r"|mistakenly us"
          r"|wrongly us|wrong (?:function|api)|错误(?:地)?(?:使用|选择)了?|选错"),
         (ErrorType.TYPE_ERROR, r"type (?:error|mismatch)|wrong type|incorrect type|类型错误"),
-        (ErrorType.PARAMETER_MISSING, r"missing (?:the )?[\w ]{0,30}param\w*|param\w* (?:is )?missing"
+        (ErrorType.PARAMETER_MISSING, r"missing (?:the )?[\w ]{0,30}param\w*"
+                                      r"|param\w* (?:is )?missing"
          r"|缺少[^，。]{0,12}参数|参数缺失"),
-        (ErrorType.PARAMETER_ERROR, r"(?:wrong|incorrect|misspel\w+) param\w* name|参数名(?:称)?错误"),
-        (ErrorType.PARAMETER_INVALID, r"(?:invalid|illegal|negative) (?:[\w ]{0,20})(?:value|date|param\w*"
+        (ErrorType.PARAMETER_ERROR, r"(?:wrong|incorrect|misspel\w+) param\w* name"
+                                    r"|参数名(?:称)?错误"),
+        (ErrorType.PARAMETER_INVALID, r"(?:invalid|illegal|negative) (?:[\w ]{0,20})(?:value|date"
+                                      r"|param\w*"
          r"|quantity|amount|id)|\bis (?:negative|invalid)|参数值(?:非法|无效|错误)"),
         (ErrorType.DEPENDENCE_ERROR, r"(?:wrong|incorrect) depend|依赖错误"),
         (ErrorType.DEPENDENCE_NULL, r"(?:missing|lacks?|without) depend|依赖缺失|缺少依赖"),

@@ -15,13 +15,15 @@ from pararecover_core.references import Reference, ReferenceReader
 from pararecover_core.results import ResultState, result_state
 
 _MARKER = re.compile(
-    r"(?:(?:previous |execution |tool (?:call |return )?|call )?results?(?: is| are)?|returned result"
+    r"(?:(?:previous |execution |tool (?:call |return )?|call )?results?(?: is| are)?"
+    r"|returned result"
     r"|tool call successful, returned result|执行结果|返回结果|调用结果|工具结果|获取结果|结果)"
     r"\s*(?:为|是)?\s*[:：]\s*",
     re.I,
 )
 _BAD_TAIL = re.compile(
-    r"(?:^|(?<=[.。!！;；,，\s]))(?:timeout ?error|error|timed out|request timed out|timeout|错误|超时错误"
+    r"(?:^|(?<=[.。!！;；,，\s]))(?:timeout ?error|error|timed out|request timed out|timeout|错误"
+    r"|超时错误"
     r"|调用失败|工具调用失败|执行失败|调用超时|执行超时)\s*[:：\-(（.。].*",
     re.I | re.S,
 )

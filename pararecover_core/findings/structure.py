@@ -104,12 +104,13 @@ def _missing_edge(
         return
     others = [dep for dep in node.dependencies if dep != ROOT]
     beside = set(source.dependencies or (ROOT,)) <= set(node.dependencies)
-    if others and not beside:
+    was_ready = source.done and not node.done and node.id not in scene.failed
+    if node.dependencies and (was_ready or (others and not beside)):
         yield Finding(
             ErrorType.DEPENDENCE_ERROR,
             "wrong dependency",
             node.id,
-            f"{uses}, but depends on node {', '.join(idle or others)} and not on it.",
+            f"{uses}, but depends on {_listed(idle or others)} and not on it.",
             reference.path,
             certainty=sure,
             suggestion=used,
@@ -134,6 +135,10 @@ def _missing_edge(
             certainty=Certainty.POSSIBLE,
             suggestion=used,
         )
+
+
+def _listed(ids: list[str]) -> str:
+    return f"node {', '.join(ids)}" if ids else "the root alone"
 
 
 def _absent(scene: Scene, node: Node, reference: Reference) -> Iterator[Finding]:

@@ -16,7 +16,8 @@ _TIME = re.compile(r"(?<![\d:.\-])(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}))?(
 _EMAIL_NAME = re.compile(r"e?_?-?mail(?:_?address)?$|^(?:recipient|sender)(?:_email)?$", re.I)
 _EMAIL = re.compile(r"^[^@\s]+@[^@\s]+\.[^@\s.]+$")
 _WORDS = re.compile(
-    r"(?<![a-z])(?:invalid|non[ _\-]?exist(?:ent|ing)|not[ _]?exist(?:ing)?|does[ _]not[ _]exist|fake"
+    r"(?<![a-z])(?:invalid|non[ _\-]?exist(?:ent|ing)|not[ _]?exist(?:ing)?|does[ _]not[ _]exist"
+    r"|fake"
     r"|bogus|undefined|unspecified|wrong|incorrect|none_selected|n/a)(?![a-z])|不存在|无效|非法",
     re.I,
 )
@@ -31,8 +32,10 @@ _POSITIVE = re.compile(
 _SIGNED = re.compile(r"temp|degree|offset|delta|change|diff|balance|latitude|longitude|shift", re.I)
 _ZERO = re.compile(r"duration|quantity|count|amount|copies|seats|people|portions|speed", re.I)
 _RANGE = re.compile(
-    r"(?<![\d.\-])(?P<low>-?\d+(?:\.\d+)?)\s?(?:to|-|–|and|through)\s?(?P<high>-?\d+(?:\.\d+)?)(?![\d\-])"
+    r"(?<![\d.\-])(?P<low>-?\d+(?:\.\d+)?)\s?(?:to|-|–|and"
+    r"|through)\s?(?P<high>-?\d+(?:\.\d+)?)(?![\d\-])"
 )
+_DEGREES = {"latitude": 90, "lat": 90, "longitude": 180, "lon": 180, "lng": 180}
 _CHOICES = re.compile(r"\be\.?g\.?|\bsuch as|\bfor example|例如|比如", re.I)
 
 
