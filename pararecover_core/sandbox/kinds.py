@@ -67,8 +67,15 @@ def number_kind(
     *,
     sample: tuple[float, float] | None = None,
     digits: int = 0,
+    unit: str = "",
 ) -> Kind:
-    """A number in [low, high]; ``sample`` is the range of literals, None for none."""
+    """A number in [low, high].
+
+    Args:
+        sample: The range that literals are drawn from; None for values that only tools make.
+        digits: Decimals of a literal.
+        unit: What a query writes behind the number.
+    """
 
     def draw_value(draw: Draw) -> float:
         assert sample is not None
@@ -79,7 +86,14 @@ def number_kind(
     def check(value: Any) -> str:
         return "" if low <= value <= high else f"a number from {low:g} to {high:g}"
 
-    return Kind(name, "number", noun, check, draw_value if sample else None, lambda v: f"{v:g}")
+    return Kind(
+        name,
+        "number",
+        noun,
+        check,
+        draw_value if sample else None,
+        lambda v: f"{v:g} {unit}".strip(),
+    )
 
 
 def text_kind(name: str, noun: str, samples: tuple[str, ...] = ()) -> Kind:
@@ -147,11 +161,13 @@ MONEY = number_kind("money", "the amount", 0.01, 10_000_000, sample=(20, 900), d
 CURRENCY = choice_kind("currency", "the currency", CURRENCIES)
 LANGUAGE = choice_kind("language", "the language", LANGUAGES)
 COUNT = number_kind("count", "the number", 1, 10_000, sample=(2, 12))
-PERCENT = number_kind("percent", "the percentage", 0.1, 100, sample=(3, 40))
-KILOMETRES = number_kind("kilometres", "the distance", 0.1, 25_000, sample=(5, 600))
-MINUTES = number_kind("minutes", "the duration", 1, 20_000, sample=(15, 240))
-KILOGRAMS = number_kind("kilograms", "the weight", 0.01, 40_000, sample=(1, 60))
-CELSIUS = number_kind("celsius", "the temperature", -60, 60, sample=(-5, 34))
+PERCENT = number_kind("percent", "the percentage", 0.1, 100, sample=(3, 40), unit="percent")
+KILOMETRES = number_kind("kilometres", "the distance", 0.1, 25_000, sample=(5, 600), unit="km")
+MINUTES = number_kind("minutes", "the duration", 1, 20_000, sample=(15, 240), unit="minutes")
+KILOGRAMS = number_kind("kilograms", "the weight", 0.01, 40_000, sample=(1, 60), unit="kg")
+CELSIUS = number_kind(
+    "celsius", "the temperature", -60, 60, sample=(-5, 34), unit="degrees Celsius"
+)
 TEXT = text_kind("text", "the text")
 
 City = Annotated[str, CITY]

@@ -41,7 +41,7 @@ class Event(TypedDict):
     """An event that was entered."""
 
     event_id: EventId
-    ends: Time
+    end_time: Time
 
 
 class FreeSlot(TypedDict):
@@ -103,7 +103,7 @@ def create_event(title: Title, date: Date, start: Time) -> Event:
     """
     draw = Draw("event", title, date, start)
     hour = min(23, int(start[:2]) + draw.integer(1, 2))
-    return {"event_id": draw.id("EV"), "ends": f"{hour:02d}{start[2:]}"}
+    return {"event_id": draw.id("EV"), "end_time": f"{hour:02d}{start[2:]}"}
 
 
 @tool("tell me how many people attend {event_id}", makes="the event details")
@@ -153,7 +153,11 @@ def weekday_of(date: Date) -> NamedDay:
     return {"weekday": f"{dt.date.fromisoformat(date):%A}"}
 
 
-@tool("work out the date {days} days after {date}", makes="the later date")
+@tool(
+    "count {days} days on from {date} and tell me the date you reach",
+    "add {days} days to {date}",
+    makes="the later date",
+)
 def add_days(date: Date, days: Count) -> Shifted:
     """Move a date by a number of days.
 
@@ -181,7 +185,7 @@ def days_between(start: Date, end: Date) -> Span:
     return {"days": days}
 
 
-@tool("work out what time it is {duration} minutes after {start}", makes="the later time")
+@tool("work out what time it is {duration} after {start}", makes="the later time")
 def add_minutes(start: Time, duration: Minutes) -> Later:
     """Move a time of day by minutes, past midnight if need be.
 

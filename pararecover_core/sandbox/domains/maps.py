@@ -194,7 +194,7 @@ def get_elevation(city: City) -> Height:
     return {"elevation": Draw("elevation", city).integer(1, 3200)}
 
 
-@tool("work out the fuel cost of driving {distance} km", makes="the fuel cost")
+@tool("work out the fuel cost of driving {distance}", makes="the fuel cost")
 def estimate_fuel_cost(distance: Kilometres) -> Fuel:
     """Work out the fuel cost of a drive at 6.2 l per 100 km.
 
@@ -204,7 +204,7 @@ def estimate_fuel_cost(distance: Kilometres) -> Fuel:
     return {"fuel_cost": max(0.01, round(distance * 6.2 / 100 * 1.79, 2))}
 
 
-@tool("work out how long {distance} km take by car", makes="the drive")
+@tool("work out how long {distance} take by car", makes="the drive")
 def driving_time(distance: Kilometres) -> Duration:
     """Work out the driving time at 82 km/h.
 

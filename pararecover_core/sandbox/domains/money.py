@@ -52,7 +52,7 @@ def convert_currency(amount: Money, source: Currency, target: Currency) -> Conve
     return {"converted_amount": max(0.01, round(amount / _PER_EURO[source] * _PER_EURO[target], 2))}
 
 
-@tool("add {rate} percent tax to {amount}", makes="the taxed amount")
+@tool("add a tax of {rate} to {amount}", makes="the taxed amount")
 def add_tax(amount: Money, rate: Percent) -> Taxed:
     """Add a tax rate to a net amount.
 
@@ -64,7 +64,7 @@ def add_tax(amount: Money, rate: Percent) -> Taxed:
     return {"gross_amount": round(amount + tax, 2), "tax_amount": tax}
 
 
-@tool("split {amount} evenly among {people} people", makes="the split")
+@tool("split {amount} evenly among a group of {people}", makes="the split")
 def split_bill(amount: Money, people: Count) -> Share:
     """Split an amount evenly among people.
 

@@ -26,7 +26,8 @@ Diet = Annotated[
 RecipeId = Annotated[str, id_kind("recipe_id", "the recipe", "RC")]
 Ingredients = Annotated[list[str], list_kind("ingredient_list", "the ingredient list")]
 Kilocalories = Annotated[
-    float, number_kind("kilocalories", "the energy", 1, 20_000, sample=(150, 900))
+    float,
+    number_kind("kilocalories", "the energy", 1, 20_000, sample=(150, 900), unit="kilocalories"),
 ]
 
 
@@ -187,7 +188,7 @@ def find_substitute(ingredient: Ingredient) -> Substitute:
     return {"substitute": Draw("substitute", ingredient).choice(others)}
 
 
-@tool("work out how long to run to burn {energy} kilocalories", makes="the run")
+@tool("work out how long to run to burn {energy}", makes="the run")
 def running_time_for(energy: Kilocalories) -> Running:
     """Tell the minutes of running that burn an energy.
 

@@ -128,7 +128,7 @@ def get_reviews(product_id: ProductId) -> Reviews:
     return {"rating_percent": draw.integer(45, 98), "review_summary": f"Buyers call it {word}."}
 
 
-@tool("order {quantity} pieces of {product_id}", makes="the order")
+@tool("order {product_id} {quantity} times", makes="the order")
 def place_order(product_id: ProductId, quantity: Count) -> Order:
     """Order pieces of a product.
 
@@ -152,7 +152,7 @@ def plan_delivery(order_id: OrderId, city: City) -> Delivery:
     return {"delivery_date": draw.date(), "delivery_fee": draw.amount(3, 25)}
 
 
-@tool("take {percent} percent off {price}", makes="the discount")
+@tool("take a discount of {percent} off {price}", makes="the discount")
 def apply_discount(price: Money, percent: Percent) -> Discounted:
     """Reduce a price.
 

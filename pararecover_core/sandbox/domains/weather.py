@@ -16,7 +16,7 @@ from pararecover_core.sandbox.kinds import (
 )
 from pararecover_core.sandbox.registry import tool
 
-Wind = Annotated[float, number_kind("wind", "the wind speed", 0, 200, sample=(2, 60))]
+Wind = Annotated[float, number_kind("wind", "the wind speed", 0, 200, sample=(2, 60), unit="km/h")]
 Fahrenheit = Annotated[float, number_kind("fahrenheit", "the temperature", -80, 140)]
 
 
@@ -141,7 +141,7 @@ def get_tide(city: City, date: Date) -> Tide:
     return {"high_tide": Draw("tide", city, date).time()}
 
 
-@tool("convert {temperature} degrees Celsius to Fahrenheit", makes="the Fahrenheit value")
+@tool("convert {temperature} to Fahrenheit", makes="the Fahrenheit value")
 def celsius_to_fahrenheit(temperature: Celsius) -> InFahrenheit:
     """Convert degrees Celsius to degrees Fahrenheit.
 
@@ -151,7 +151,7 @@ def celsius_to_fahrenheit(temperature: Celsius) -> InFahrenheit:
     return {"fahrenheit": round(temperature * 9 / 5 + 32, 1)}
 
 
-@tool("work out how cold {temperature} degrees Celsius feels with {wind_speed} km/h of wind",
+@tool("work out how cold {temperature} feels with a wind of {wind_speed}",
       makes="the wind chill")  # fmt: skip
 def wind_chill(temperature: Celsius, wind_speed: Wind) -> Felt:
     """Work out the felt temperature in wind.
@@ -164,7 +164,7 @@ def wind_chill(temperature: Celsius, wind_speed: Wind) -> Felt:
     return {"felt_temperature": round(max(-60.0, felt), 1)}
 
 
-@tool("suggest what to wear at {temperature} degrees Celsius", makes="the clothing advice")
+@tool("suggest what to wear at {temperature}", makes="the clothing advice")
 def suggest_clothing(temperature: Celsius) -> Advice:
     """Suggest clothing for a temperature.
 
