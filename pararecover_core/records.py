@@ -7,7 +7,7 @@ Source: paper section 2 (instance, round, thought), section 2.1.4 (scores).
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Any
 
@@ -166,7 +166,7 @@ class Score(msgspec.Struct, frozen=True):
 
 def content_key(*parts: str) -> str:
     """A key of ``KEY_LENGTH`` hex digits that depends on the parts alone."""
-    pieces = []
+    pieces: list[bytes] = []
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         pieces += len(data).to_bytes(8, "big"), data
@@ -343,20 +343,39 @@ KINDS: dict[str, type[Any]] = {
 
 
 def to_data(record: Record) -> dict[str, Any]:
-    """A record as plain JSON data with its ``kind``; plans and tools as they were given."""
+    """A record as plain JSON data with its ``kind``; plans and tools as they were given.
+
+    Empty fields are left out, a plan that was given as an empty text is not.
+    """
     kind = next(name for name, cls in KINDS.items() if isinstance(record, cls))
     data = {"kind": kind, **{f: _plain(getattr(record, f)) for f in record.__struct_fields__}}
-    return {name: value for name, value in data.items() if value not in (None, "", {}, [])}
+    return {
+        name: value
+        for name, value in data.items()
+        if value is not None and (name == "plan" or value not in ("", {}, []))
+    }
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Plan | Tool):
+    if isinstance(value, Plan):
         return value.given
+    if isinstance(value, Tool):
+        return _plain_tool(value) if value.given is None else value.given
     if isinstance(value, Round | ToolCall):
         return {f: _plain(getattr(value, f)) for f in value.__struct_fields__}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _plain_tool(tool: Tool) -> dict[str, Any]:
+    """A tool that was made and not read, in the form of the published files."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "required": list(tool.required),
+    }
 
 
 def from_data(data: Mapping[str, Any]) -> Record:
@@ -366,59 +385,90 @@ def from_data(data: Mapping[str, Any]) -> Record:
         ValueError: The data is no record; the message says which field.
     """
     values = dict(data)
-    cls = KINDS.get(str(values.pop("kind", "")))
+    kind = values.pop("kind", None)
+    cls = KINDS.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise ValueError(f"kind is {data.get('kind')!r}, not one of {', '.join(KINDS)}")
-    if "plan" in cls.__struct_fields__:
+        raise ValueError(f"kind is {kind!r}, not one of {', '.join(KINDS)}")
+    fields = cls.__struct_fields__
+    unknown = set(values).difference(fields)
+    if unknown:
+        raise ValueError(f"unknown fields {', '.join(sorted(map(str, unknown)))}")
+    if "plan" in fields:
         values["plan"] = Plan.parse(values.get("plan"))
     if cls is Instance:
         values["tools"] = parse_tools(values.get("tools"))
         values["observations"] = _calls_from(values.get("observations"))
     if cls is Trajectory:
-        values["rounds"] = tuple(_round(item) for item in values.get("rounds") or ())
-    defaults = {"thought": "", "id": "", "query_id": "", "query": "", "level": 0, "agent": ""}
-    for name, default in defaults.items():
-        if name in cls.__struct_fields__:
+        values["rounds"] = _rounds_from(values.get("rounds"))
+    for name, default in _LEFT_OUT.items():
+        if name in fields:
             values.setdefault(name, default)
-    if cls is Score:
-        values.setdefault("value", None)
-    unknown = set(values) - set(cls.__struct_fields__)
-    if unknown:
-        raise ValueError(f"unknown fields {', '.join(sorted(unknown))}")
-    scalars = {
-        k: v for k, v in values.items() if k not in ("plan", "tools", "observations", "rounds")
-    }
-    checked = _check_scalars(cls, scalars)
-    record: Record = cls(**{**values, **checked})
+    record: Record = cls(**_checked(cls, values))
     return record
 
 
-def _check_scalars(cls: type[Any], values: dict[str, Any]) -> dict[str, Any]:
-    hints = {f.name: f.type for f in msgspec.structs.fields(cls)}
+_LEFT_OUT: dict[str, Any] = {
+    "thought": "", "id": "", "query_id": "", "query": "", "level": 0, "agent": "", "value": None,
+    "source": Source.UNKNOWN,
+}  # fmt: skip
+_BUILT = ("plan", "tools", "observations", "rounds")
+
+
+def _checked(cls: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """The values in their fields' types.
+
+    Raises:
+        ValueError: A value has another type, or a field is missing.
+    """
     checked = {}
-    for name, value in values.items():
+    for field in msgspec.structs.fields(cls):
+        name = field.name
+        if name not in values:
+            if field.required:
+                raise ValueError(f"{name}: missing")
+            continue
+        if name in _BUILT:
+            checked[name] = values[name]
+            continue
         try:
-            checked[name] = msgspec.convert(value, hints[name], strict=True)
+            checked[name] = msgspec.convert(values[name], field.type, strict=True)
         except msgspec.ValidationError as error:
             raise ValueError(f"{name}: {error}") from error
     return checked
 
 
-def _calls_from(value: Iterable[Mapping[str, Any]] | None) -> tuple[ToolCall, ...]:
+def _calls_from(value: Any) -> tuple[ToolCall, ...]:
+    """Observations as ``to_data`` wrote them: matched already, results as they are."""
     return tuple(
         ToolCall(
-            name=str(item.get("name", "")),
-            arguments=item.get("arguments"),
-            result=str(item.get("result", "")),
-            node=str(item.get("node", "")),
+            as_text(item.get("name")),
+            item.get("arguments"),
+            as_text(item.get("result")),
+            as_text(item.get("node")),
         )
-        for item in value or ()
+        for item in _objects(value, "observations")
     )
 
 
-def _round(item: Mapping[str, Any]) -> Round:
-    return Round(
-        Plan.parse(item.get("plan")),
-        _calls_from(item.get("observations")),
-        str(item.get("thought", "")),
+def _rounds_from(value: Any) -> tuple[Round, ...]:
+    return tuple(
+        Round(
+            Plan.parse(item.get("plan")),
+            _calls_from(item.get("observations")),
+            as_text(item.get("thought")),
+        )
+        for item in _objects(value, "rounds")
     )
+
+
+def _objects(value: Any, field: str) -> list[Mapping[str, Any]]:
+    """A list of objects.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple) or not all(isinstance(v, Mapping) for v in value):
+        raise ValueError(f"{field}: not a list of objects")
+    return list(value)

@@ -153,7 +153,8 @@ class _Pairs:
 
 
 def _mapping(value: Mapping[str, Any], place: Place, rows: RowReader) -> Iterator[Item]:
-    if value.get("kind") in KINDS:
+    kind = value.get("kind")
+    if isinstance(kind, str) and kind in KINDS:
         yield _own(value, place)
         return
     header = rows.header(tuple(value))
