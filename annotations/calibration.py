@@ -48,6 +48,24 @@ class Pick(msgspec.Struct, frozen=True):
     human: int | None = None
     judge: int | None = None
 
+    def text(self) -> str:
+        """As a link holds it: "D3", "D3-1-0.5" (people 1, judge 0.5), or "" for all."""
+        if self.human is None or self.judge is None:
+            return self.dimension
+        return f"{self.dimension}-{self.human / 2:g}-{self.judge / 2:g}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Pick":
+        """The pick of a link; what cannot be understood asks for all."""
+        dimension, _, scores = text.partition("-")
+        if dimension not in JUDGED:
+            return cls()
+        human, _, judge = scores.partition("-")
+        levels = {f"{place / 2:g}": place for place in range(3)}
+        if human in levels and judge in levels:
+            return cls(dimension, levels[human], levels[judge])
+        return cls(dimension)
+
 
 class Listed(msgspec.Struct, frozen=True):
     """One page of a list of cells, how many there are, and how many are kept back.
@@ -76,7 +94,7 @@ def compare(cells: Iterable[Cell], *, resamples: int = 2000) -> Comparison:
     given = list(cells)
     places = {name: place for place, name in enumerate(JUDGED)}
     apart = [cell for cell in given if cell.gap > 0]
-    apart.sort(key=lambda cell: (-cell.gap, places.get(cell.dimension, 99), cell.sample))
+    apart.sort(key=lambda cell: (-cell.gap, places.get(cell.dimension, 99)))
     return Comparison(measure(given, resamples=resamples), tuple(apart))
 
 
@@ -244,7 +262,7 @@ def _row(figures: Figures, low: float, high: float, widest: float) -> Data:
     return {
         "id": "All" if overall else figures.name,
         "overall": overall,
-        "name": dimension.short if dimension else "Overall, mean of the rows",
+        "name": dimension.short if dimension else "Overall",
         "full": dimension.name if dimension else "mean over the sub-dimensions",
         "at": _share(figures.ema.value, low, high),
         "low": _share(figures.ema.low, low, high),
@@ -266,7 +284,7 @@ def _row(figures: Figures, low: float, high: float, widest: float) -> Data:
 
 
 def _or_dash(value: float, digits: int, *, sign: bool = False) -> str:
-    return "–" if math.isnan(value) else fixed(value, digits, sign=sign)
+    return "–" if math.isnan(value) else fixed(value, digits, sign=sign).replace("-", "−")
 
 
 def _spans(figures: Figures) -> str:
@@ -358,9 +376,10 @@ def store_board(
 
 
 def _store_label(key: str, named: Named) -> tuple[str, str]:
-    short = named.file_id or named.query_id or key[:6]
+    item = named.file_id or named.query_id or key[:6]
     level = f"LEVEL-{named.level}, " if named.level else ""
-    return short, f"{level}agent {named.agent or 'not named'}, replan {key}"
+    words = f"{level}agent {named.agent or 'not named'}, replan {key}"
+    return f"{item[:16]} {named.agent[:16]}".strip(), words
 
 
 def still_blind(store: Store, reader: str) -> frozenset[str]:

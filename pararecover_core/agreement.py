@@ -31,7 +31,7 @@ MEASURES = ("ema", "mae", "human_mean", "judge_mean", "difference", "kappa")
 ONE_LABEL = "undefined: one label used"
 NO_PAIRS = "undefined: no cell has both scores"
 
-_CHUNK_CELLS = 4_000_000
+_CHUNK_CELLS = 1_000_000
 _GAP = np.array([abs(h - j) for h in SCALE for j in SCALE])
 _HUMAN = np.array([h for h in SCALE for _ in SCALE])
 _JUDGE = np.array([j for _ in SCALE for j in SCALE])

@@ -22,8 +22,8 @@ from ui.measures import heard, show_board
 from ui.messages import attempt, show_note
 
 _BOARD = "calibrate_board"
-_PICK, _PAGE, _OPEN, _SIDES = "_calibrate_pick", "_calibrate_page", "_calibrate_open", "_sides"
-_KEPT = 16
+_OPEN, _SIDES = "_calibrate_open", "_calibrate_sides"
+_KEPT = 6
 
 
 def render() -> None:
@@ -60,12 +60,12 @@ def _database(bar: DeltaGenerator) -> None:
     if comparison is None:
         return
     _start_over_for(selection)
-    with bar:
-        downloads.from_store(store, comparison, selection)
     missing = what_is_missing(known, selection, comparison)
     if missing:
         filters.next_steps(missing)
     if comparison.found.overall.coverage.cells:
+        with bar:
+            downloads.from_store(store, comparison, selection)
         who = session.user().name
         _show(store_board(store, comparison, selection, _pick(), _number(), who))
 
@@ -115,22 +115,24 @@ def _show(data: dict[str, object]) -> None:
 
 
 def _pick() -> Pick:
-    found = st.session_state.get(_PICK)
-    return found if isinstance(found, Pick) else Pick()
+    return Pick.parse(st.query_params.get("cell", ""))
 
 
 def _number() -> int:
-    return int(st.session_state.get(_PAGE, 1))
+    page = st.query_params.get("page", "")
+    return int(page) if page.isdecimal() and len(page) < 8 else 1
 
 
 def _on_pick() -> None:
     said = heard(_BOARD, "pick") or {}
-    st.session_state[_PICK] = Pick(said.get("dimension", ""), said.get("human"), said.get("judge"))
-    st.session_state[_PAGE] = 1
+    pick = Pick(said.get("dimension", ""), said.get("human"), said.get("judge"))
+    filters.keep("cell", pick.text())
+    filters.keep("page", "")
 
 
 def _on_page() -> None:
-    st.session_state[_PAGE] = heard(_BOARD, "page") or 1
+    page = heard(_BOARD, "page") or 1
+    filters.keep("page", str(page) if page > 1 else "")
 
 
 def _on_open() -> None:
@@ -138,10 +140,9 @@ def _on_open() -> None:
 
 
 def _start_over_for(sides: object) -> None:
-    """A list that was narrowed for other sides starts from its top again."""
+    """The list of other sides starts at its first page."""
     if st.session_state.get(_SIDES, sides) != sides:
-        st.session_state.pop(_PICK, None)
-        st.session_state[_PAGE] = 1
+        filters.keep("page", "")
     st.session_state[_SIDES] = sides
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _DATABASE, _FILE = "", "file"
-_GOLD_WORDS = "Gold: adjudicated, else agreed"
+_GOLD_WORDS = "All people, gold score"
 _REJECTS_SHOWN = 30
 
 STYLE = """
@@ -35,7 +35,7 @@ STYLE = """
 def from_file() -> bool:
     """Whether scores come from a spreadsheet instead of the database."""
     words = {_DATABASE: "This database", _FILE: "A spreadsheet"}
-    chosen = pick_one("Scores from", "from", [_DATABASE, _FILE], lambda name: words[name], 150)
+    chosen = pick_one("Scores from", "from", [_DATABASE, _FILE], lambda name: words[name], 130)
     return chosen == _FILE
 
 
@@ -47,14 +47,14 @@ def choose(known: Choices) -> Selection:
     def side(name: str) -> str:
         return _GOLD_WORDS if name == GOLD else f"{_short(name)}, {cells[name]:,} cells"
 
-    human = pick_one("People", "people", [GOLD, *people], side, 220)
+    human = pick_one("People", "people", [GOLD, *people], side, 180)
     others = [name for name in people if name != human]
     judges = [name for name, _ in known.judges] + (others if human != GOLD else [])
-    judge = pick_one("Judge", "judge", judges, side, 260)
+    judge = pick_one("Judge", "judge", judges, side, 180)
     batches: dict[str, str] = {"": "All"} | {str(n): name for n, name in known.batches}
-    batch = pick_one("Batch", "batch", list(batches), lambda n: batches[n], 140)
+    batch = pick_one("Batch", "batch", list(batches), lambda n: batches[n], 100)
     levels = ["", *map(str, known.levels)]
-    level = pick_one("Level", "level", levels, lambda n: f"LEVEL-{n}" if n else "All", 110)
+    level = pick_one("Level", "level", levels, lambda n: f"LEVEL-{n}" if n else "All", 92)
     error, agent, revealed = _more(known)
     return Selection(
         human=human or GOLD,
@@ -71,7 +71,6 @@ def _more(known: Choices) -> tuple[str, str, bool]:
     with st.popover(_more_words(), key="calibrate_more"):
         error = pick_one("Error type, in any round", "error", ["", *known.error_types], _or_all)
         agent = pick_one("Agent", "agent", ["", *known.agents], _or_all)
-        _remember("revealed", ["", "1"], "")
         revealed = st.toggle(
             "Count scores made after the reveal",
             value=st.query_params.get("revealed") == "1",
@@ -79,7 +78,7 @@ def _more(known: Choices) -> tuple[str, str, bool]:
             help="Who has seen the judge's score may follow it. Off: the last score before the "
             "reveal counts.",
         )
-        _keep("revealed", "1" if revealed else "")
+        keep("revealed", "1" if revealed else "")
     return error or "", agent or "", revealed
 
 
@@ -92,9 +91,9 @@ def choose_in_file(found: FileScores) -> tuple[str, str]:
     """The two sides, from the scorers of a file."""
     people, judges = found.people(), found.judges()
     words: Callable[[str], str] = lambda n: _GOLD_WORDS if n == GOLD else _short(n)  # noqa: E731
-    human = pick_one("People", "people", [GOLD, *people], words, 220)
+    human = pick_one("People", "people", [GOLD, *people], words, 180)
     others = [name for name in people if name != human] if human != GOLD else []
-    return human or GOLD, pick_one("Judge", "judge", [*judges, *others], words, 220) or ""
+    return human or GOLD, pick_one("Judge", "judge", [*judges, *others], words, 180) or ""
 
 
 def upload() -> "tuple[UploadedFile | None, str, str]":
@@ -161,7 +160,7 @@ def pick_one(
         placeholder="None yet",
         filter_mode="fuzzy",
     )
-    _keep(name, chosen if options and chosen != options[0] else "")
+    keep(name, chosen if options and chosen != options[0] else "")
     return chosen
 
 
@@ -175,7 +174,8 @@ def _remember(name: str, options: Sequence[str], first: str | None) -> None:
         st.session_state[key] = first
 
 
-def _keep(name: str, value: str | None) -> None:
+def keep(name: str, value: str | None) -> None:
+    """Put a choice into the link, or take it out."""
     if value:
         if st.query_params.get(name) != value:
             st.query_params[name] = value

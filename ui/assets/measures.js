@@ -1,8 +1,8 @@
 /* The Calibrate board: key figures, figures by sub-dimension, confusion matrices, disagreements.
  * Data comes ready to be shown (annotations/calibration.py); uses annotate_dom.js. Text goes in as text. */
 
-const PLOT = 180;
-const INSET = 14;
+const PLOT = 156;
+const INSET = 13;
 
 function placed(share) { return INSET + share * (PLOT - 2 * INSET); }
 
@@ -39,10 +39,10 @@ function dotAndInterval(row, ticks) {
 }
 
 function biasBar(row) {
-  const frame = vector("svg", { width: 52, height: 12, viewBox: "0 0 52 12", "aria-hidden": "true" });
-  const wide = Math.abs(row.bar) * 24;
-  frame.append(vector("path", { class: "gr", d: "M26 0v12" }));
-  if (wide) frame.append(vector("rect", { class: row.bar > 0 ? "up" : "dn", x: row.bar > 0 ? 26 : 26 - wide, y: 3, width: wide, height: 6 }));
+  const frame = vector("svg", { width: 44, height: 12, viewBox: "0 0 44 12", "aria-hidden": "true" });
+  const wide = Math.abs(row.bar) * 20;
+  frame.append(vector("path", { class: "gr", d: "M22 0v12" }));
+  if (wide) frame.append(vector("rect", { class: row.bar > 0 ? "up" : "dn", x: row.bar > 0 ? 22 : 22 - wide, y: 3, width: wide, height: 6 }));
   return frame;
 }
 
@@ -134,7 +134,7 @@ function disagreements(data, pick, turn, open) {
     list.title ? make("button", { type: "button", class: "btn", onclick: () => pick({}), "aria-label": `Only ${list.title}: list all again` }, `only ${list.title} ×`) : null,
     list.blind ? make("span", { class: "q s12", text: `${list.blind} more are of items that you still have to score` }) : null,
     make("span", { class: "gap" }), pager(list, turn),
-    make("span", { class: "q s12 keys" }, key("↑"), " ", key("↓"), " move  ", key("↵"), " open"));
+    list.rows.some((row) => row.link) ? make("span", { class: "q s12 keys" }, key("↑"), " ", key("↓"), " move  ", key("↵"), " open") : null);
   if (!list.rows.length) return make("section", { class: "card" }, head, make("p", { class: "q pad", text: "None." }));
   const heads = [["Item"], ["Sub-dimension"], ["People", "c"], ["Judge", "c"], ["Gap", "c"], ["Who"], ["Judge's reason"], [""]];
   const top = make("thead", {}, make("tr", {}, ...heads.map(([text, cls]) => make("th", { text, class: cls || null }))));
