@@ -392,9 +392,10 @@ def _field_phrase(index: int, field: str, steps: Sequence[Step]) -> str:
         ordinals = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
         place = ordinals[twins.index(index)] if twins.index(index) < len(ordinals) else "last"
         made = made.replace("the ", f"the {place} ", 1)
-    if found.outputs[field].noun == found.makes:
+    words = f"the {field.replace('_', ' ')}"
+    if found.makes in (found.outputs[field].noun, words):
         return made
-    return f"the {field.replace('_', ' ')} of {made}"
+    return f"{words} of {made}"
 
 
 def _enumerate(parts: Sequence[str]) -> str:

@@ -72,6 +72,10 @@ def number_kind(
     """A number in [low, high].
 
     Args:
+        name: One word, unique.
+        noun: How a query speaks of it.
+        low: Smallest legal value.
+        high: Largest legal value.
         sample: The range that literals are drawn from; None for values that only tools make.
         digits: Decimals of a literal.
         unit: What a query writes behind the number.

@@ -47,8 +47,8 @@ class Event(TypedDict):
 class FreeSlot(TypedDict):
     """A time when someone is free."""
 
-    free_from: Time
-    free_for: Minutes
+    start_time: Time
+    length: Minutes
 
 
 class NamedDay(TypedDict):
@@ -129,7 +129,7 @@ def find_free_slot(person: Email, date: Date) -> FreeSlot:
         date: Day, YYYY-MM-DD.
     """
     draw = Draw("slot", person, date)
-    return {"free_from": draw.time(), "free_for": draw.integer(3, 12) * 10}
+    return {"start_time": draw.time(), "length": draw.integer(3, 12) * 10}
 
 
 @tool("invite {guest} to {event_id}", makes="the invitation")

@@ -33,7 +33,7 @@ class File(TypedDict):
     """A file."""
 
     file_id: FileId
-    changed_on: Date
+    last_change: Date
 
 
 class Size(TypedDict):
@@ -82,7 +82,7 @@ def find_file(file_name: FileName) -> File:
         file_name: Name with its ending.
     """
     draw = Draw("file", file_name)
-    return {"file_id": draw.id("FI"), "changed_on": draw.date()}
+    return {"file_id": draw.id("FI"), "last_change": draw.date()}
 
 
 @tool("find the backup of {file_name}", makes="the file")
@@ -93,7 +93,7 @@ def find_backup(file_name: FileName) -> File:
         file_name: Name with its ending.
     """
     draw = Draw("backup", file_name)
-    return {"file_id": draw.id("FI"), "changed_on": draw.date()}
+    return {"file_id": draw.id("FI"), "last_change": draw.date()}
 
 
 @tool("check how large {file_id} is", makes="the file facts")

@@ -45,7 +45,7 @@ class Message(TypedDict):
 
     message_id: MessageId
     sender: Email
-    received_on: Date
+    date_received: Date
 
 
 class Body(TypedDict):
@@ -103,7 +103,7 @@ def search_mail(topic: Topic) -> Message:
     sender = (
         f"{draw.choice(('office', 'desk', 'team'))}@{draw.choice(('example.com', 'example.org'))}"
     )
-    return {"message_id": draw.id("MS"), "sender": sender, "received_on": draw.date()}
+    return {"message_id": draw.id("MS"), "sender": sender, "date_received": draw.date()}
 
 
 @tool("find the archived message about the {topic}", makes="the message")
@@ -117,7 +117,7 @@ def search_archive(topic: Topic) -> Message:
     return {
         "message_id": draw.id("MS"),
         "sender": "archive@example.net",
-        "received_on": draw.date(),
+        "date_received": draw.date(),
     }
 
 

@@ -84,3 +84,88 @@ def add_amounts(first: Money, second: Money) -> Total:
         second: Second amount.
     """
     return {"total_amount": round(first + second, 2)}
+
+
+class Interest(TypedDict):
+    """What savings become."""
+
+    final_amount: Money
+
+
+class Difference(TypedDict):
+    """A difference."""
+
+    difference: Money
+
+
+class Budgeted(TypedDict):
+    """A part of a budget."""
+
+    budget_share: Percent
+
+
+class Larger(TypedDict):
+    """The larger of two amounts."""
+
+    larger_amount: Money
+
+
+@tool("work out what {amount} become after {years} years at {rate} interest", makes="the savings")
+def compound_interest(amount: Money, rate: Percent, years: Count) -> Interest:
+    """Grow an amount by compound interest.
+
+    Args:
+        amount: Amount at the start.
+        rate: Interest a year in percent.
+        years: Number of years, at most 40.
+    """
+    if years > 40:
+        raise NotFoundError("rates are not kept for more than 40 years.")
+    return {"final_amount": round(min(1e7, amount * (1 + rate / 100) ** years), 2)}
+
+
+@tool("add simple interest of {rate} for {years} years to {amount}", makes="the savings")
+def simple_interest(amount: Money, rate: Percent, years: Count) -> Interest:
+    """Grow an amount by simple interest.
+
+    Args:
+        amount: Amount at the start.
+        rate: Interest a year in percent.
+        years: Number of years, at most 40.
+    """
+    if years > 40:
+        raise NotFoundError("rates are not kept for more than 40 years.")
+    return {"final_amount": round(min(1e7, amount * (1 + rate / 100 * years)), 2)}
+
+
+@tool("work out the difference between {first} and {second}", makes="the difference")
+def subtract_amounts(first: Money, second: Money) -> Difference:
+    """Tell how far two amounts lie apart.
+
+    Args:
+        first: First amount.
+        second: Second amount.
+    """
+    return {"difference": max(0.01, round(abs(first - second), 2))}
+
+
+@tool("tell me which is more, {first} or {second}", makes="the larger amount")
+def larger_amount(first: Money, second: Money) -> Larger:
+    """Tell the larger of two amounts.
+
+    Args:
+        first: First amount.
+        second: Second amount.
+    """
+    return {"larger_amount": max(first, second)}
+
+
+@tool("work out what share of a budget of {budget} the amount {amount} is", makes="the share")
+def budget_share(amount: Money, budget: Money) -> Budgeted:
+    """Express an amount as percent of a budget, at most 100.
+
+    Args:
+        amount: Amount spent.
+        budget: Whole budget.
+    """
+    return {"budget_share": min(100.0, max(0.1, round(amount / budget * 100, 1)))}
