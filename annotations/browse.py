@@ -130,6 +130,8 @@ def respond(
     )
     if listed:
         data["list"], view = _list(store, view, reader)
+        if before is None and not view.item and data["list"]["rows"]:
+            view = msgspec.structs.replace(view, item=data["list"]["rows"][0]["key"])
     if before is None or before.wanted != view.wanted:
         data["facets"] = _facets(facets(store, view.wanted))
         data["filter"] = msgspec.to_builtins(view.wanted) | {"active": view.wanted.active()}

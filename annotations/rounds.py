@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from annotations.mentions import segments
-from pararecover_core.draw import picture
+from pararecover_core.draw import parameter_text, picture
 from pararecover_core.literals import loads
-from pararecover_core.plan import RESPONSE, ROOT, Parameters, Plan
+from pararecover_core.plan import RESPONSE, ROOT, FieldChange, Parameters, Plan
 from pararecover_core.records import (
     Instance,
     Replan,
@@ -309,20 +309,29 @@ def _grouped(mark: str, ids: Sequence[str], plan: Plan) -> dict[str, Any]:
     }
 
 
-def _change_text(changes: Sequence[Any]) -> str:
-    parts = [
-        f"{change.field} was {_said(change.before)}, is {_said(change.after)}"
-        for change in changes
-        if change.field != "description"
-    ]
-    return "; ".join(parts)
+def _change_text(changes: Sequence[FieldChange]) -> str:
+    return "; ".join(_moved(change) for change in changes if change.field != "description")
+
+
+def _moved(change: FieldChange) -> str:
+    before, after = change.before, change.after
+    if isinstance(before, Parameters) and isinstance(after, Parameters):
+        before, after = _differing(before, after), _differing(after, before)
+    return f"{change.field} changed from {_said(before)} to {_said(after)}"
+
+
+def _differing(one: Parameters, other: Parameters) -> Parameters:
+    """Those values of one that the other has not."""
+    absent = object()
+    named = {
+        name: value for name, value in one.named.items() if other.named.get(name, absent) != value
+    }
+    return Parameters(named, () if one.positional == other.positional else one.positional)
 
 
 def _said(value: Any) -> str:
     if isinstance(value, Parameters):
-        parts = [f"{name}={as_text(item)}" for name, item in value.named.items()]
-        parts += [as_text(item) for item in value.positional]
-        return _cut(", ".join(parts) or "nothing", 160)
+        return _cut(parameter_text(value) or "nothing", 200)
     if isinstance(value, list):
         return _cut(", ".join(map(str, value)) or "nothing", 160)
     return _cut(as_text(value) or "nothing", 160)

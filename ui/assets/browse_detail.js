@@ -68,13 +68,13 @@ function makeDetail(card, { open, go }) {
     if (item.kind === "records") parts.push(`${item.strip.filter((s) => s.mark !== "plan").length} records of one rollout`);
     const e5 = item.e5 ? make("span", { class: "tag", text: item.e5 }) : null;
     const state = item.success === null ? null : make("span", { class: `tag ${item.success ? "" : "fail"}`, text: item.success ? "reached the response" : `ended: ${item.outcome || "failed"}` });
-    head.replaceChildren(
+    head.replaceChildren(...[
       make("h2", { text: item.id, title: item.key }),
       make("span", { class: "quiet what", text: parts.filter(Boolean).join(", ") }),
       item.hidden ? make("span", { class: "tag blind" }, icon("blind"), "Blind") : null,
       e5, state, make("span", { class: "gap" }), legend(), answers(),
       item.replan ? make("a", { class: "btn p", href: `annotate?item=${encodeURIComponent(item.replan)}`, text: "Score this item" }) : null,
-    );
+    ].filter(Boolean));
   }
 
   function answers() {
@@ -171,7 +171,7 @@ function makeDetail(card, { open, go }) {
   }
 
   function change(entry) {
-    const ids = entry.ids.slice(0, 8).map((id, at) => [at ? ", " : "", pick(id)]);
+    const ids = entry.ids.slice(0, 8).flatMap((id, at) => [at ? ", " : "", pick(id)]);
     return make("li", {}, badge(MARKS[entry.mark]), make("span", {}, ids, entry.ids.length > 8 ? ` and ${entry.ids.length - 8} more` : "", ` ${entry.text}`));
   }
 
