@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import openpyxl
-
 from pararecover_core.errors import InputError
 from pararecover_core.formats.columns import LONG_FORM
 from pararecover_core.formats.guard import guard, mask
@@ -106,6 +104,8 @@ def _write_jsonl(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
 
 
 def _write_xlsx(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
+    import openpyxl  # costs as much as all the rest together, and only this form needs it
+
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("scores")
     sheet.append(LONG_FORM)
