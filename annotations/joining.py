@@ -172,8 +172,7 @@ def _checks(connection: sqlite3.Connection, ref: InstanceRef) -> Sequence[Check]
         ("query", lambda row: not query_key or row["query_key"] in ("", query_key)),
     ]
     if as_text(ref.plan).strip():
-        same = _SamePlan(connection, ref.plan)
-        checks.append(("plan", same))
+        checks.append(("plan", _SamePlan(connection, ref.plan).fits))
     return checks
 
 
@@ -183,7 +182,8 @@ class _SamePlan(NamedTuple):
     connection: sqlite3.Connection
     given: Any
 
-    def __call__(self, row: sqlite3.Row) -> bool:
+    def fits(self, row: sqlite3.Row) -> bool:
+        """Whether the instance of a row has that plan; a stub may have it."""
         found = self.connection.execute(
             "SELECT body FROM instance_body WHERE n = ?", (row["n"],)
         ).fetchone()
