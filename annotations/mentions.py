@@ -35,7 +35,11 @@ _TICKED = re.compile(r"`([^`\n]{1,200})`")
 _ASSIGNED = re.compile(
     r"(?<![\w.])[A-Za-z_]\w{0,40}\s?=\s?(?:\"[^\"\n]{0,120}\"|'[^'\n]{0,120}'|[\w$][\w.$\-]{0,60})"
 )
-_TOKEN = re.compile(r"[A-Za-z_$][\w]*(?:[.\-][\w]+)*|[0-9]+(?:\.[0-9]+)*[A-Za-z]\w*")
+_TOKEN = re.compile(r"[A-Za-z_$][\w]*(?:[.\-][\w]+)*|[0-9]+(?:\.[0-9]+)*[A-Za-z_]\w*")
+_DOTTED = re.compile(
+    r"(?<![\w.$€£¥=<>~\-])\d+(?:\.\d+)+(?![\w.]*\w)"
+    r"(?!\s?(?:%|°|€|h|km|kg|m|cm|mm|s|ms|GB|MB|EUR|USD)(?!\w))"
+)
 _NAMED = re.compile(r"[_A-Z0-9]")
 _ORDINARY = frozenset({"root", "response", "a", "i", "the", "and", "or", "to", "no"})
 
@@ -122,6 +126,9 @@ def _word_spans(text: str, ids: set[str], tools: set[str]) -> list[_Span]:
             head[1] in ids
         ):
             spans.append(_Span(start, start + head.end(), "node", head[1]))
+    for match in _DOTTED.finditer(text):
+        if match[0] in ids:
+            spans.append(_Span(match.start(), match.end(), "node", match[0]))
     for name in (name for name in tools if not name.isascii()):
         spans += [
             _Span(m.start(), m.end(), "tool", name) for m in re.finditer(re.escape(name), text)

@@ -34,6 +34,10 @@ def test_leaves_bare_numbers_alone():
 def test_knows_ids_with_letters_and_points():
     assert named("node 6A feeds node 2.1.") == ["6A", "2.1"]
     assert named("6A is late") == ["6A"]
+    assert named("2.1 is good; 2.1 kg, $2.1 and 2.1.5 are not it; do 2.1.") == ["2.1", "2.1"]
+    assert [s.target for s in segments("as 3_retry.", nodes=["3_retry"], tools=[]) if s.kind] == [
+        "3_retry"
+    ]
     assert named("the chain 1 -> 2 -> 3 -> response breaks") == ["1", "2", "3", "response"]
 
 
