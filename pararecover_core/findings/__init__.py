@@ -106,9 +106,9 @@ def _one(group: list[Finding]) -> Finding:
     nodes = tuple(node for node in nodes if node)
     message = first.message
     if len(nodes) > 1:
-        rest = list(nodes[1:])
+        rest = nodes[1:]
         shown = ", ".join(rest[:6]) + (f" and {len(rest) - 6} more" if len(rest) > 6 else "")
-        message += f" So it is with node {shown}."
+        message += f" The same holds for node{'s' if len(rest) > 1 else ''} {shown}."
     return msgspec.structs.replace(first, nodes=nodes, message=message)
 
 

@@ -29,13 +29,13 @@ def observed(scene: Scene) -> Iterator[Finding]:
         if state is ResultState.OK:
             yield from _remark(node, call.name, call.result)
         else:
-            yield from _failure(node, call.name, call.result, state, Certainty.CERTAIN)
+            yield from _failure(scene, node, call.name, call.result, state)
     for node_id, text in scene.noted.items():
         state = scene.failed.get(node_id, ResultState.OK)
         if state is ResultState.OK or node_id in scene.retried:
             continue
         name = scene.plan.by_id[node_id].name
-        yield from _failure(node_id, name, text, state, Certainty.LIKELY)
+        yield from _failure(scene, node_id, name, text, state, Certainty.LIKELY)
 
 
 def _unlisted(scene: Scene, name: str, node: str) -> Finding:
@@ -56,7 +56,12 @@ def _subject(node: str, name: str) -> str:
 
 
 def _failure(
-    node: str, name: str, text: str, state: ResultState, certainty: Certainty
+    scene: Scene,
+    node: str,
+    name: str,
+    text: str,
+    state: ResultState,
+    certainty: Certainty = Certainty.CERTAIN,
 ) -> Iterator[Finding]:
     subject = _subject(node, name)
     if state is ResultState.TIMEOUT:
@@ -75,7 +80,16 @@ def _failure(
             ErrorType.NULL_ERROR, "empty result", node, f"{subject} gave nothing back.", certainty
         )
     else:
-        yield from _error(node, subject, text, certainty)
+        for finding in _error(node, subject, text, certainty):
+            known = finding.parameter in _parameters(scene, node, name)
+            yield finding if known else msgspec.structs.replace(finding, parameter="")
+
+
+def _parameters(scene: Scene, node: str, name: str) -> set[str]:
+    """Parameters that a call gives or its tool defines."""
+    planned = scene.plan.by_id.get(node)
+    given = set(planned.parameters.named) if planned else set()
+    return given.union(*(tool.parameters for tool in scene.by_name.get(name, ())))
 
 
 def _of(
