@@ -147,10 +147,6 @@ CREATE TABLE replan_summary (          -- follows score_log and gold in the same
   judges INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX replan_summary_instance ON replan_summary (instance);
-CREATE INDEX replan_summary_agent ON replan_summary (agent, level, source);
-CREATE INDEX replan_summary_total ON replan_summary (total) WHERE total IS NOT NULL;
-CREATE INDEX replan_summary_judge ON replan_summary (judge_total) WHERE judge_total IS NOT NULL;
-CREATE INDEX replan_summary_gap ON replan_summary (gap) WHERE gap IS NOT NULL;
 """
 
 WORK = """

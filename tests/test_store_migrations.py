@@ -10,12 +10,13 @@ import pytest
 from annotations import database
 from annotations.migrations import STEPS, migrate
 from annotations.schema import TABLES, VERSION
+from annotations.search_schema import SEARCH_TABLES
 from annotations.store import Store
 from pararecover_core.errors import StoreError
 from pararecover_core.literals import dumps
 from pararecover_core.plan import Plan
 from pararecover_core.records import Replan, to_data
-from tests.store_data import entry, instance, plan_text
+from tests.store_data import answer, entry, instance, items, plan_text
 
 VERSION_0 = """
 CREATE TABLE instances (key TEXT PRIMARY KEY, record TEXT NOT NULL);
@@ -111,6 +112,33 @@ def test_steps_run_in_order_and_all_or_nothing(tmp_path):
     assert "extra" in tables(path)
     assert "extra" not in tables(backup)
     assert migrate(path, steps={}, target=VERSION + 1) is None
+
+
+def test_version_1_gets_the_tables_that_browsing_searches(tmp_path):
+    # version 1 was this schema without what search_schema adds
+    made, path = Store(tmp_path / "new.db"), tmp_path / "p.db"
+    one = instance("1", tags=("Type_Error",))
+    made.ingest(items(one, answer()))
+    with contextlib.closing(sqlite3.connect(made.path)) as db:
+        db.execute("VACUUM INTO ?", (str(path),))
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        for name, kind in db.execute(
+            "SELECT name, type FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'search%'"
+        ).fetchall():
+            db.execute(f"DROP {kind} {name}")
+        for table in SEARCH_TABLES:
+            db.execute(f"DROP TABLE IF EXISTS {table}")
+        db.execute("PRAGMA user_version = 1")
+        db.commit()
+    store = Store(path)
+    with made.read() as expected, store.read() as found:
+        assert database.version_of(found) == VERSION
+        assert tables(path) == tables(made.path)
+        query = "SELECT instance_n, replan_n, level, source, agent, errors, s5 FROM search_item"
+        rows = [tuple(row) for row in found.execute(query)]
+        assert rows == [tuple(row) for row in expected.execute(query)]
+        assert len(rows) == 1
+    assert len(list(path.parent.glob("p.db.backup-v1-*"))) == 1
 
 
 def test_every_version_before_this_one_has_a_step():
