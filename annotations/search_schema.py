@@ -43,7 +43,7 @@ CREATE INDEX search_item_seq ON search_item (seq);
 CREATE UNIQUE INDEX search_item_replan ON search_item (replan_n) WHERE replan_n IS NOT NULL;
 
 CREATE VIRTUAL TABLE instance_text USING fts5 (query, tools, ids, content='',
-  prefix='2 3', tokenize=unicode61);
+  tokenize=unicode61);
 CREATE VIRTUAL TABLE replan_text USING fts5 (thought, tools, content='',
   prefix='2 3', tokenize=unicode61);
 

@@ -25,6 +25,7 @@ Picture = dict[str, Any]
 NAME_LENGTH = 16
 """Characters of a tool name that a node shows."""
 _SUB_LENGTH = 22
+_ID_LENGTH = 9
 _TIP_LENGTH = 200
 _RAW_LENGTH = 20_000
 _NODE_WIDTH, _PILL_HEIGHT = 110.0, 26.0
@@ -188,7 +189,7 @@ def _node(
         "key": item.key,
         "id": item.id,
         "ids": list(item.ids),
-        "label": "" if pill or item.kind == FOLD else item.id[:8],
+        "label": "" if pill or item.kind == FOLD else cut(item.id, _ID_LENGTH),
         "title": title,
         "sub": sub,
         "state": state,
