@@ -50,7 +50,7 @@ def scores(
         raise InputError(str(path), "no file", "a database", "Check --db and PARARECOVER_DB")
     wanted = form or form_of(out)
     store = Store(path)
-    number = find_batch(store, batch).id if batch else None
+    number = find_batch(store, batch) if batch else None
     rows = store.score_rows(scorer=scorer, batch=number)
     if out is None:
         written = write_scores(rows, sys.stdout.buffer, wanted)

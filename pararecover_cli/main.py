@@ -4,9 +4,8 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 from dotenv import find_dotenv, load_dotenv
 from typer.core import TyperGroup
@@ -28,11 +27,11 @@ COMMANDS = {
 class LazyCommands(TyperGroup):
     """Commands whose modules are imported when they are asked for: starting stays quick."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """Names of the commands, in the order of the help."""
         return [name for name, (module, _) in COMMANDS.items() if _exists(module)]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name, None for an unknown one."""
         module, attribute = COMMANDS.get(cmd_name, ("", ""))
         if not module or not _exists(module):

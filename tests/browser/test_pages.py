@@ -1,0 +1,61 @@
+"""Every page opens clean: no exception, no console error, no request to another machine."""
+
+import importlib
+import re
+
+import pytest
+
+PAGES = ("annotate", "trajectories", "guidelines", "calibrate", "dataset")
+SIZES = ((1440, 900), (1024, 768))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_every_page_opens_clean(size, scheme, server, open_page):
+    watch = open_page(server, size=size, scheme=scheme)
+    for name in PAGES:
+        watch.page.goto(f"{server.url}/{name}")
+        watch.page.locator('[data-testid="stSidebarNav"]').wait_for(state="attached")
+        settled(watch.page)
+        current = '[data-testid="stSidebarNavLink"][aria-current="page"]'
+        assert watch.page.locator(current).get_attribute("href").endswith(f"/{name}")
+        watch.check()
+        assert overflow(watch.page) <= 0, f"{name} is wider than the window"
+    dark = watch.page.evaluate("getComputedStyle(document.documentElement).colorScheme")
+    assert dark == scheme
+
+
+def test_the_root_goes_on_to_the_first_page(server, open_page):
+    watch = open_page(server)
+    watch.page.goto(f"{server.url}/")
+    watch.page.wait_for_url(re.compile(r"/annotate"))
+    settled(watch.page)
+    watch.check()
+
+
+def test_the_sidebar_starts_closed_in_a_narrow_window(server, open_page):
+    for size, collapsed in (((1440, 900), "false"), ((1024, 768), "true")):
+        watch = open_page(server, size=size)
+        watch.page.goto(f"{server.url}/dataset")
+        watch.page.get_by_text("In this database").wait_for()
+        bar = watch.page.locator(f'[data-testid="stSidebar"][data-collapsed="{collapsed}"]')
+        bar.wait_for(state="attached")
+
+
+def test_pages_have_a_package_each():
+    for name in PAGES:
+        assert callable(importlib.import_module(f"pages.{name}").render)
+
+
+def settled(page):
+    """Wait until the script has run and the page has drawn."""
+    page.wait_for_function(
+        "document.querySelector('[data-testid=\"stApp\"]')?.dataset.testScriptState"
+        " === 'notRunning'"
+    )
+    page.wait_for_timeout(250)
+
+
+def overflow(page):
+    """Pixels by which the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
