@@ -111,6 +111,20 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[sqlite3.Connection]
         connection.commit()
 
 
+def held(path: Path) -> sqlite3.Connection:
+    """An idle connection for as long as a program runs; any thread may drop it.
+
+    When the last connection to a database closes, SQLite copies its log into the file and syncs
+    both, which takes longer than writing a score. While this one is open, closing another is
+    free.
+    """
+    with plain_errors(path):
+        prepare(path)
+        connection = sqlite3.connect(path, check_same_thread=False)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        return connection
+
+
 def connect(path: Path, wait: float) -> sqlite3.Connection:
     """A new connection to a database that ``prepare`` has checked."""
     prepare(path)

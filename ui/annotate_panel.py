@@ -2,16 +2,18 @@
 
 Two components: the bench draws and takes the keys; the feed, a few lines of script, hands it what
 the server says. The bench's script and data do not change, so Streamlit sends them once; a score
-costs the feed's few hundred bytes.
+costs the feed's few hundred bytes and Streamlit's envelopes.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from annotations import desk
+from annotations.database import held
 from annotations.workbench import rubric_data
 from pararecover_core.rubric import sde_rubric
 from ui import session
@@ -56,8 +58,14 @@ class _State:
 
 def show() -> None:
     """Draw the workbench for the person and the link at hand."""
-    state = _state()
-    _run(state)
+    _held(str(session.database()))
+    _run(_state())
+
+
+@st.cache_resource(show_spinner=False)
+def _held(path: str) -> object:
+    """Keep the database open, so that a score does not wait for its log to be copied."""
+    return held(Path(path))
 
 
 @st.fragment
