@@ -23,6 +23,10 @@ _STOP = frozenset(
 )
 _SAME = 96.0
 _TWIN = 0.5
+_OPENING = 48
+"""Characters of a step in which its verb and object stand."""
+_TOLD = 0.2
+"""A step that holds less than this share of a tool's description is about something else."""
 
 
 def purpose(scene: Scene) -> Iterator[Finding]:
@@ -116,6 +120,7 @@ def words_of(text: str) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=16_384)
 def _stem(word: str) -> str:
     for ending in ("ing", "ies", "ed", "es", "s", "e", "y"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
@@ -184,7 +189,7 @@ def _twins(scene: Scene) -> Iterator[Finding]:
             continue
         tool = scene.by_name[node.name][0]
         task = words_of(node.description) if len(node.description) < 2_000 else frozenset()
-        named = _named_in_step(scene, tool, task)
+        named = _named_in_step(scene, node, tool, task)
         if named is not None and not node.done:
             yield Finding(
                 ErrorType.TOOL_SELECT_ERROR,
@@ -213,16 +218,32 @@ def _twins(scene: Scene) -> Iterator[Finding]:
                 break
 
 
-def _named_in_step(scene: Scene, tool: Tool, task: frozenset[str]) -> Tool | None:
-    """A listed tool whose whole name stands in the step, where the called one's does not."""
-    mine = words_of(tool.name)
-    if not task or (mine & task):
+def _named_in_step(scene: Scene, node: Node, tool: Tool, task: frozenset[str]) -> Tool | None:
+    """A listed tool whose whole name opens the step, where no word of the called one's does.
+
+    A tool whose output the call uses is named for that reason and does not count.
+    """
+    if not task or (words_of(tool.name) & task):
         return None
+    opening = words_of(node.description[:_OPENING])
+    used = {
+        scene.plan.by_id[r.node].name
+        for r in scene.references[node.id]
+        if r.node in scene.plan.by_id
+    }
     for other in _first_listed(scene):
         theirs = words_of(other.name)
-        if other.name != tool.name and len(theirs) > 1 and theirs <= task:
-            return other
+        if other.name != tool.name and len(theirs) > 1 and theirs <= opening:
+            ours = _share_told(tool, task)
+            better = ours < _TOLD and _share_told(other, task) > 2 * ours
+            return other if better and other.name not in used else None
     return None
+
+
+def _share_told(tool: Tool, task: frozenset[str]) -> float:
+    """Share of the words of a tool's description that stand in a step, in [0, 1]."""
+    words = words_of(tool.description[:400])
+    return len(words & task) / len(words) if words else 0.0
 
 
 def _gain(tool: Tool, other: Tool, task: frozenset[str], query: frozenset[str]) -> float:
