@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from annotations.pairs import Choices, Named, Selection, names, with_notes
+from annotations.pairs import NOTE_LIMIT, Choices, Named, Selection, names, with_notes
+from annotations.score_log import storable
 from annotations.search import HIDDEN_REPLANS
 from annotations.store import Store
 from pararecover_core.agreement import MEASURES, Agreement, Figures, measure
@@ -22,6 +23,7 @@ from pararecover_core.rubric import JUDGED, sde_rubric
 from pararecover_core.score_files import FileScores
 
 PAGE_SIZE = 50
+NAME_LIMIT = 40
 LOW_COVERAGE = 0.98
 """Share of cells with both scores under which a row is marked."""
 
@@ -333,18 +335,23 @@ def _list_row(cell: Cell, names: tuple[str, str], link: str) -> Data:
     people = ", ".join(f"{name} {value:g}" for name, value in cell.people)
     return {
         "sample": cell.sample,
-        "item": names[0],
-        "full": names[1],
+        "item": _sendable(names[0], NAME_LIMIT),
+        "full": _sendable(names[1], NOTE_LIMIT),
         "dimension": cell.dimension,
         "short": sde_rubric().dimension(cell.dimension).short,
         "human": f"{cell.human:g}",
-        "people": people,
+        "people": _sendable(people, NOTE_LIMIT),
         "judge": f"{cell.judge:g}",
         "gap": f"{cell.gap:.1f}",
-        "reason": cell.judge_note,
-        "note": cell.human_note,
+        "reason": _sendable(cell.judge_note, NOTE_LIMIT),
+        "note": _sendable(cell.human_note, NOTE_LIMIT),
         "link": link,
     }
+
+
+def _sendable(text: str, limit: int) -> str:
+    """A text from a file as a page can carry it: cut, and without lone surrogates."""
+    return storable(text if len(text) <= limit else f"{text[:limit]}…")
 
 
 # Where scores come from

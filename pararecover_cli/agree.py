@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from annotations.pairs import Selection, choices, load
+from annotations.score_log import storable
 from annotations.store import Store
 from pararecover_core.agreement import Agreement, Estimate, Figures, measure
 from pararecover_core.errors import InputError
@@ -128,7 +129,7 @@ def _from_store(
 def _document(found: Agreement, compared: _Compared) -> str:
     sides = {"human": compared.human, "judge": compared.judge}
     rejects = [str(reject) for reject in compared.rejects]
-    return dumps(found.as_data() | sides | {"rejects": rejects})
+    return storable(dumps(found.as_data() | sides | {"rejects": rejects}))
 
 
 def _report(found: Agreement, compared: _Compared) -> str:
@@ -140,7 +141,8 @@ def _report(found: Agreement, compared: _Compared) -> str:
         emoji=False,
     )
     with console.capture() as captured:
-        console.print(Text(f"People: {compared.human}   Judge: {compared.judge}"))
+        sides = f"People: {compared.human}   Judge: {compared.judge}"
+        console.print(Text(_printable(sides)))
         console.print(_table(found, wide=console.width >= WIDE))
         for line in _footnotes(found):
             console.print(Text(line))

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 
 import pytest
@@ -204,6 +205,19 @@ def test_board_of_a_file_opens_nothing():
     (row,) = data["list"]["rows"]
     assert (row["item"], row["full"], row["link"]) == ("<b>7</b>", "f.csv, line 2", "")
     assert row["reason"] == "why"
+
+
+def test_hostile_texts_are_cut_and_can_be_sent():
+    def mark(scorer, value):
+        ref = ReplanRef(InstanceRef(id="\ud800" * 3))
+        note = "<script>" + "x" * 2_000_000
+        return Item(Place("f.csv", 2), Mark(ref, "D1", scorer, value, note))
+
+    found = file_scores([mark("human:\udfffAnn", 1.0), mark("judge:m@p", 0.0)])
+    data = file_board(found, compare(file_cells(found), resamples=0), Pick(), 1)
+    sent = json.dumps(data, ensure_ascii=False).encode("utf-8")  # raises on a lone surrogate
+    assert len(sent) < 30_000
+    assert data["list"]["rows"][0]["reason"].startswith("<script>")  # text, drawn as text
 
 
 def test_board_of_a_store(tmp_path):

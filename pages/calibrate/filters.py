@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import streamlit as st
 
 from annotations.pairs import Choices, Selection
+from annotations.score_log import storable
 from pararecover_core.formats.items import Reject
 from pararecover_core.pairing import GOLD, HUMAN
 from pararecover_core.score_files import FileScores
@@ -18,6 +19,7 @@ T = TypeVar("T")
 _DATABASE, _FILE = "", "file"
 _GOLD_WORDS = "All people, gold score"
 _REJECTS_SHOWN = 30
+_NAME_LIMIT = 80
 
 STYLE = """
 .st-key-pr_filters { padding: 6px 12px 8px; background: var(--surf); gap: 8px;
@@ -122,7 +124,7 @@ def rejects(found: Sequence[Reject]) -> None:
     """What a file held that was not taken, as text."""
     if not found:
         return
-    lines = [str(reject) for reject in found[:_REJECTS_SHOWN]]
+    lines = [storable(str(reject)) for reject in found[:_REJECTS_SHOWN]]
     if len(found) > _REJECTS_SHOWN:
         lines.append(f"... and {len(found) - _REJECTS_SHOWN:,} more")
     with st.expander(f"{len(found):,} cells or rows were not taken"):
@@ -176,6 +178,7 @@ def _remember(name: str, options: Sequence[str], first: str | None) -> None:
 
 def keep(name: str, value: str | None) -> None:
     """Put a choice into the link, or take it out."""
+    value = storable(value or "")
     if value:
         if st.query_params.get(name) != value:
             st.query_params[name] = value
@@ -188,4 +191,4 @@ def _or_all(name: str) -> str:
 
 
 def _short(scorer: str) -> str:
-    return scorer.removeprefix(HUMAN).removeprefix("judge:")
+    return storable(scorer.removeprefix(HUMAN).removeprefix("judge:"))[:_NAME_LIMIT]
