@@ -6,7 +6,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from annotations.batches import BatchPlan, Sampling, create_batch
+from annotations.batches import BatchPlan, create_batch
 from annotations.store import Store, default_path
 from pararecover_core.formats.items import Item
 
@@ -75,10 +75,21 @@ def _build(target: Path) -> None:
     report = store.ingest(_items(sample_files()))
     if report.rejects:
         raise report.rejects[0].error()
-    if store.counts().replans:
-        plan = BatchPlan(BATCH, sampling=Sampling(), created_by="sample", annotators_per_item=2)
+    waiting = _unscored(store)
+    if waiting:
+        plan = BatchPlan(BATCH, replans=waiting, created_by="sample", annotators_per_item=2)
         create_batch(store, plan)
     part.replace(target)
+
+
+def _unscored(store: Store) -> tuple[str, ...]:
+    """Answers that nobody has scored: a visitor scores these, and may look at all others."""
+    query = (
+        "SELECT key FROM replan WHERE stub = 0"
+        " AND NOT EXISTS (SELECT 1 FROM score_log WHERE replan = key) ORDER BY n"
+    )
+    with store.read() as db:
+        return tuple(row[0] for row in db.execute(query))
 
 
 def _items(paths: Iterable[Path]) -> Iterable[Item]:
