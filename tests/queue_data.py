@@ -18,7 +18,7 @@ class Clock:
     """Time that stands still until told."""
 
     def __init__(self) -> None:
-        self.time = datetime(2026, 12, 1, 9, tzinfo=UTC)
+        self.time = datetime(2025, 6, 2, 9, tzinfo=UTC)
 
     def __call__(self) -> datetime:
         return self.time

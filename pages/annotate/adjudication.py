@@ -177,4 +177,4 @@ def _store(batch: Batch, cell: Cell, value: float, reason: str, place: str) -> N
     )
     if made:
         st.toast(f"{cell.dimension} decided: {queue_view.level(value)}.")
-        st.rerun(scope="fragment")
+        st.rerun()
