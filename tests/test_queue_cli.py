@@ -61,10 +61,11 @@ def test_create_from_a_list_of_keys(store, tmp_path):
 def test_list(store):
     run(store, "create", "A", "--size", "3")
     run(store, "create", "Longer name", "--size", "12", "--dimension", "S1")
+    today = get_batch(store, 1).created[:10]
     assert run(store, "list").stdout == (
         "id  name         items  submitted  asks     created\n"
-        " 2  Longer name     12    0 of 12     1  " + store.now()[:10] + "\n"
-        " 1  A                3     0 of 3    13  " + store.now()[:10] + "\n"
+        f" 2  Longer name     12    0 of 12     1  {today}\n"
+        f" 1  A                3     0 of 3    13  {today}\n"
     )
     assert [one["name"] for one in json.loads(run(store, "list", "--json").stdout)] == [
         "Longer name",
