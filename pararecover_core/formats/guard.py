@@ -27,9 +27,11 @@ def unguard(text: str) -> str:
 def mask(text: str) -> str:
     """A text as XLSX can hold it; a reader of XLSX and then ``unmask`` undo it.
 
-    Two layers: first what XML cannot hold, then, in XLSX's own escape, what is lost in XML.
+    Two layers: first what XML cannot hold, then, in XLSX's own escape, what is lost in XML:
+    carriage returns, and texts of nothing but spaces.
     """
-    return _NOT_KEPT.sub(_escaped, _NOT_IN_XML.sub(_escaped, text))
+    kept = _NOT_KEPT.sub(_escaped, _NOT_IN_XML.sub(_escaped, text))
+    return f"_x0020_{kept[1:]}" if kept and not kept.strip(" ") else kept
 
 
 def unmask(text: str) -> str:

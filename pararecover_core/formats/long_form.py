@@ -39,7 +39,9 @@ def no_instance() -> InputError:
     )
 
 
-def mark(place: Place, row: Mapping[str, Any], header: Header, options: "ReadOptions") -> Item:
+def mark(
+    place: Place, row: Mapping[str, Any], header: Header, options: "ReadOptions"
+) -> Item | None:
     """The score of one row, or why it is none.
 
     Args:
@@ -47,6 +49,10 @@ def mark(place: Place, row: Mapping[str, Any], header: Header, options: "ReadOpt
         row: Cells by column.
         header: What the columns mean.
         options: Who scored, where the row does not say.
+
+    Returns:
+        None for a row with neither score nor note, unless it is from our own export, where that
+        means a score that was withdrawn.
     """
     try:
         ref = _ref(row, header, options)
@@ -54,6 +60,8 @@ def mark(place: Place, row: Mapping[str, Any], header: Header, options: "ReadOpt
         given = header.first(row, "score")
         value = None if given is None else _score(given, dimension, header)
         note = as_text(_exact(row, header, "note"))
+        if value is None and not note and not ref.key:
+            return None
         return Item(
             place,
             Mark(

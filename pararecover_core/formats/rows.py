@@ -106,7 +106,9 @@ class RowReader:
     def items(self, place: Place, row: Mapping[str, Any], header: Header) -> Iterator[Item]:
         """Everything that a row holds; what cannot be used comes out as a reject."""
         if header.is_long:
-            yield long_form.mark(place, row, header, self.options)
+            found = long_form.mark(place, row, header, self.options)
+            if found is not None:
+                yield found
         elif header.is_known:
             yield from self._wide(place, row, header)
         else:
@@ -265,12 +267,13 @@ class RowReader:
         """Level, source and error labels, each from its own column or from the labels."""
         several = [_label_text(row.get(name)) for name in header.tags]
         single = [_label_text(row.get(name)) for name in header.tag]
-        given = several if any(several) or not single else single
+        by_round = any(several) or not single
+        given = list(several if by_round else single)
         while given and not given[-1]:
             given.pop()
         level = self.options.level or _level(row, header)
-        if not level and header.tells_level and (any(given) or not (several and single)):
-            level = 2 if given is several else 1
+        if not level and header.tells_level and (given or not (several and single)):
+            level = 2 if by_round else 1
         return level, self._source(row, header, given), tuple(map(_labels_of, given))
 
     def _source(self, row: Mapping[str, Any], header: Header, labels: list[str]) -> Source:

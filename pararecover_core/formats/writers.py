@@ -110,9 +110,13 @@ def _write_xlsx(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
     sheet = book.create_sheet("scores")
     sheet.append(LONG_FORM)
     count = 0
-    for row in rows:
-        count += 1
-        sheet.append([_xlsx_cell(name, getattr(row, name), count + 1) for name in LONG_FORM])
+    try:
+        for row in rows:
+            count += 1
+            sheet.append([_xlsx_cell(name, getattr(row, name), count + 1) for name in LONG_FORM])
+    except BaseException:
+        sheet.close()
+        raise
     book.save(stream)
     return count
 
