@@ -31,6 +31,7 @@ OTHER = "other label"
 PAGE_SIZE = 10
 QUERY_LENGTH = 200
 MOST_TERMS = 8
+KEPT_TERMS = 16
 
 Measure = Literal["total", "si", "dr", "es"]
 By = Literal["people", "judges"]
@@ -330,9 +331,14 @@ def _masks(rows: Table, wanted: Filter, db: sqlite3.Connection) -> dict[str, Mas
 
 def _text_mask(rows: Table, term: str, db: sqlite3.Connection) -> Mask:
     query = match_text(term)
-    return _listed(rows["instance_n"], "instance_text", query, db) | _listed(
-        rows["replan_n"], "replan_text", query, db
-    )
+    mask = rows.texts.get(query)
+    if mask is None:
+        mask = _listed(rows["instance_n"], "instance_text", query, db)
+        mask |= _listed(rows["replan_n"], "replan_text", query, db)
+        if len(rows.texts) >= KEPT_TERMS:
+            rows.texts.clear()
+        rows.texts[query] = mask
+    return mask
 
 
 def _listed(numbers: Array, index: str, query: str, db: sqlite3.Connection) -> Mask:

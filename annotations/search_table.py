@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 Array = npt.NDArray[Any]
 
@@ -20,7 +21,6 @@ FIGURES = ("si", "dr", "es", "total", "judge_si", "judge_dr", "judge_es", "judge
 _WHOLE = ("n", "instance_n", "replan_n", "level", "errors", "rounds", "run", "round_gt", "s5")
 _NAMES = ("source", "agent")
 _COLUMNS = (*_WHOLE, *FIGURES, *_NAMES)
-_CHUNK = 20_000
 NONE = -1
 """Stands for NULL in a column of whole numbers; NaN does in a column of figures."""
 
@@ -32,11 +32,13 @@ class Table(msgspec.Struct, frozen=True):
         columns: Name to array; ``source`` and ``agent`` hold places in ``names``.
         names: The different values of ``source`` and ``agent``.
         seq: The newest change that is in.
+        texts: Rows that hold a search term, for the last few terms.
     """
 
     columns: dict[str, Array]
     names: dict[str, tuple[str, ...]]
     seq: int = 0
+    texts: dict[str, Array] = msgspec.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.columns["n"])
@@ -83,39 +85,30 @@ def table(path: Path, db: sqlite3.Connection) -> Table:
 
 
 def _updated(known: Table, db: sqlite3.Connection, newest: int) -> Table:
-    cursor = db.cursor()
-    cursor.row_factory = None
-    cursor.execute(
-        f"SELECT {', '.join(_COLUMNS)} FROM search_item WHERE seq > ? ORDER BY n", (known.seq,)
-    )
-    names = {name: list(known.names[name]) for name in _NAMES}
-    parts: list[dict[str, Array]] = []
-    while rows := cursor.fetchmany(_CHUNK):
-        parts.append(_arrays(rows, names))
-    if not parts:
-        return msgspec.structs.replace(known, seq=newest)
-    fresh = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
-    return Table(
-        _merged(known.columns, fresh), {name: tuple(names[name]) for name in _NAMES}, newest
-    )
-
-
-def _arrays(rows: list[tuple[Any, ...]], names: dict[str, list[str]]) -> dict[str, Array]:
-    found: dict[str, Array] = {}
-    for name, values in zip(_COLUMNS, zip(*rows, strict=True), strict=True):
-        if name in names:
+    # One JSON array a column: three times quicker than 180,000 rows of twenty Python values.
+    arrays = ", ".join(f"json_group_array({name})" for name in _COLUMNS)
+    found = db.execute(
+        f"SELECT {arrays} FROM (SELECT * FROM search_item WHERE seq > ? ORDER BY n)", (known.seq,)
+    ).fetchone()
+    fresh: dict[str, Array] = {}
+    names = dict(known.names)
+    for name, text in zip(_COLUMNS, found, strict=True):
+        values = orjson.loads(text)
+        if name in _NAMES:
             codes = {value: place for place, value in enumerate(names[name])}
-            for value in values:
+            for value in dict.fromkeys(values):
                 codes.setdefault(value, len(codes))
-            names[name][:] = codes
-            found[name] = np.fromiter((codes[value] for value in values), np.int32, len(values))
-        elif name in FIGURES:
-            figures = (np.nan if value is None else value for value in values)
-            found[name] = np.fromiter(figures, np.float32, len(values))
-        else:
-            whole = (NONE if value is None else value for value in values)
-            found[name] = np.fromiter(whole, np.int32, len(values))
-    return found
+            names[name] = tuple(codes)
+            values = [codes[value] for value in values]
+        fresh[name] = _array(name, values)
+    return Table(_merged(known.columns, fresh), names, newest)
+
+
+def _array(name: str, values: list[Any]) -> Array:
+    figures: Array = np.array(values, np.float64)  # None becomes NaN
+    if name in FIGURES:
+        return figures.astype(np.float32)
+    return np.where(np.isnan(figures), NONE, figures).astype(np.int32)
 
 
 def _merged(known: dict[str, Array], fresh: dict[str, Array]) -> dict[str, Array]:
