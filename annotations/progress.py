@@ -278,6 +278,15 @@ def _too_fast(db: sqlite3.Connection, spent: Work, replans: Sequence[str]) -> li
     return found
 
 
+def state(store: "Store") -> tuple[int, int, int]:
+    """Changes whenever progress or agreement could: the newest entry of every log."""
+    logs = ("score_log", "gold", "event_log")
+    query = ", ".join(f"(SELECT coalesce(max(entry), 0) FROM {log})" for log in logs)
+    with store.read() as db:
+        found: tuple[int, int, int] = tuple(db.execute(f"SELECT {query}").fetchone())
+        return found
+
+
 def batch_progress(store: "Store", batch: int) -> list[AnnotatorProgress]:
     """Every annotator of a batch, in alphabetical order.
 

@@ -8,6 +8,7 @@ from annotations.progress import (
     flags,
     progress,
     reading_seconds,
+    state,
     words,
     work,
 )
@@ -137,6 +138,19 @@ def test_idle_time_with_the_item_counts_as_reading(tmp_path, clock):
     found = progress(store, batch, "ann")
     assert found.too_fast is None
     assert found.idle_seconds == 500
+
+
+def test_the_state_changes_with_claims_scores_and_submits(store, clock):
+    batch = batch_of_all(store).id
+    seen = [state(store)]
+    queue.next_item(store, batch, "ann")
+    seen.append(state(store))
+    score(store, "r1-a", "ann", batch=batch)
+    seen.append(state(store))
+    queue.submit(store, batch, "ann", "r1-a", event="s")
+    seen.append(state(store))
+    assert len(set(seen)) == 4
+    assert state(store) == seen[-1]
 
 
 def test_overview_of_a_batch(store, clock):

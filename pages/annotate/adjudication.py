@@ -8,7 +8,7 @@ from annotations import adjudicate, batches
 from annotations.adjudicate import Cell, ItemAgreement
 from annotations.batches import Batch
 from pararecover_core.rubric import sde_rubric
-from ui import queue_view, reading_panel, session
+from ui import queue_data, queue_view, reading_panel, session
 from ui.access import Role
 from ui.messages import attempt
 from ui.queue_view import Which
@@ -36,7 +36,7 @@ def render() -> None:
 @st.fragment
 def _page(found: list[Batch]) -> None:
     batch, which = _bar(found)
-    items = adjudicate.double_scored(session.store(), batch.id)
+    items = queue_data.shared_items(batch.id)
     if not items:
         words = (
             "Agreement shows once two annotators have submitted the same item."

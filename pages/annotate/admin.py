@@ -9,7 +9,7 @@ from annotations.batches import Batch, BatchPlan, Preview
 from annotations.blind import Reveal
 from pararecover_core.errors import ParaRecoverError
 from pararecover_core.rubric import JUDGED
-from ui import batch_form, queue_view, session
+from ui import batch_form, queue_data, queue_view, session
 from ui.access import Role
 from ui.batch_form import Draw, Offers
 from ui.messages import attempt, show_error
@@ -99,8 +99,8 @@ def _linked(known: list[int]) -> int:
 
 def _details(batch: Batch) -> None:
     store = session.store()
-    people = progress.batch_progress(store, batch.id)
-    pairs = adjudicate.item_figures(adjudicate.double_scored(store, batch.id))
+    people = queue_data.people(batch.id)
+    pairs = adjudicate.item_figures(queue_data.shared_items(batch.id))
     st.html(queue_view.heading(batch.name, queue_view.description(batch, JUDGED)))
     if batch.plan.get("short"):
         st.html(queue_view.note(batch.plan["short"]))
