@@ -20,6 +20,7 @@ from ui import session
 from ui.shell import asset
 
 _SCRIPTS = (
+    "plan_ink.js",
     "plan.js",
     "annotate_dom.js",
     "annotate_outbox.js",

@@ -10,7 +10,7 @@ from ui import session
 from ui.shell import asset
 
 _SCRIPTS = (
-    *("plan.js", "annotate_dom.js", "browse_filters.js", "browse_list.js"),
+    *("plan_ink.js", "plan.js", "annotate_dom.js", "browse_filters.js", "browse_list.js"),
     *("browse_detail.js", "browse.js"),
 )
 _STYLES = ("tokens.css", "plan.css", "browse.css")

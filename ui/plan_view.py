@@ -11,12 +11,14 @@ from ui.shell import asset
 _plan = st.components.v2.component(
     "pararecover_plan",
     css="\n".join(map(asset, ("tokens.css", "plan.css"))),
-    js=asset("plan.js")
+    js=asset("plan_ink.js")
+    + asset("plan.js")
     + """
 export default function ({ data, parentElement, setStateValue }) {
   const chosen = (id) => {
-    parentElement.pararecoverPlan.select(id);
-    parentElement.pararecoverPlan.impact(id === null ? [] : parentElement.pararecoverPlan.reach(id), id);
+    const { plan } = parentElement.pararecoverPlan;
+    plan.select(id);
+    plan.impact(id === null ? [] : plan.reach(id), id);
     if (data.asks) setStateValue("node", id);
   };
   let box = parentElement.querySelector(".plan-box");
@@ -27,12 +29,16 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   box.style.height = `${data.height}px`;
   const text = JSON.stringify(data.picture);
-  if (!parentElement.pararecoverPlan) {
-    parentElement.pararecoverPlan = mountPlan(box, data.picture, { onSelect: chosen });
-  } else if (text !== parentElement.pararecoverText) parentElement.pararecoverPlan.update(data.picture);
-  parentElement.pararecoverText = text;
+  const known = parentElement.pararecoverPlan;
+  if (!known) {
+    const plan = mountPlan(box, data.picture, { onSelect: chosen });
+    parentElement.pararecoverPlan = { plan, text };
+  } else if (text !== known.text) {
+    known.text = text;
+    known.plan.update(data.picture);
+  }
   return () => {
-    if (parentElement.pararecoverPlan) parentElement.pararecoverPlan.destroy();
+    if (parentElement.pararecoverPlan) parentElement.pararecoverPlan.plan.destroy();
     parentElement.pararecoverPlan = null;
   };
 }
