@@ -1,6 +1,7 @@
 """``pararecover app``: open the app in this machine's browser."""
 
 import os
+import socket
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 from platformdirs import user_cache_path
 
+from pararecover_core.errors import ConfigError
 from ui.access import check_binding, is_loopback, mode
 from ui.options import OPTIONS, Value, app_script, as_flags
 from ui.static import ensure_static
@@ -42,6 +44,7 @@ def app(
     """
     local = is_loopback(host)
     check_binding(host, mode(os.environ, auth=not local and auth_configured()))
+    _check_port(host, port)
     database = _database(db, sample=sample)
     run_folder = prepare()
     options: dict[str, Value] = {**OPTIONS, "server.address": host, "server.port": port}
@@ -74,6 +77,17 @@ def prepare() -> Path:
     part.write_text(MAIN.format(script=str(script)), encoding="utf-8")
     part.replace(folder / "main.py")
     return folder
+
+
+def _check_port(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError as error:
+            got, cure = error.strerror or str(error), "Choose another by --host and --port"
+            raise ConfigError(f"{host}:{port}", got, "a free port of this machine", cure) from error
 
 
 def _shown(host: str) -> str:

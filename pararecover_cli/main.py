@@ -83,7 +83,7 @@ def main() -> None:
     """Run the command; what a person must fix is one message and exit 2, never a traceback."""
     load_dotenv(find_dotenv(usecwd=True))
     try:
-        cli()
+        cli(prog_name="pararecover")
     except ParaRecoverError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(2)
