@@ -18,12 +18,14 @@ from annotations.store import Store
 from pararecover_core.agreement import MEASURES, Agreement, Figures, measure
 from pararecover_core.figures import fixed
 from pararecover_core.formats.guard import guard
-from pararecover_core.pairing import Cell, Coverage
+from pararecover_core.pairing import GOLD, HUMAN, Cell, Coverage
 from pararecover_core.rubric import JUDGED, sde_rubric
 from pararecover_core.score_files import FileScores
 
 PAGE_SIZE = 50
 NAME_LIMIT = 40
+SIDE_LIMIT = 12
+PEOPLE_AND_JUDGE = ("people", "judge")
 LOW_COVERAGE = 0.98
 """Share of cells with both scores under which a row is marked."""
 
@@ -143,6 +145,7 @@ def board(
     *,
     label: Callable[[Cell], tuple[str, str]],
     link: Callable[[Cell], str] = lambda cell: "",
+    sides: tuple[str, str] = PEOPLE_AND_JUDGE,
 ) -> Data:
     """Everything that the board draws, as JSON data; every text is ready to be shown.
 
@@ -152,12 +155,14 @@ def board(
         pick: What the list was narrowed to.
         label: Short name of a cell's item, and a longer one.
         link: Address of a cell's item, "" for none.
+        sides: What to call the two sides.
     """
     rows = [*found.dimensions, found.overall]
     low, high, ticks = axis(rows)
     widest = max((abs(f.difference.value) for f in rows if f.n), default=0.0) or 1.0
     return {
-        "key": _key_figures(found),
+        "sides": list(sides),
+        "key": _key_figures(found, sides),
         "level": f"{100 * found.level:g}%",
         "ticks": [{"at": _share(tick, low, high), "text": fixed(tick, 2)} for tick in ticks],
         "rows": [_row(figures, low, high, widest) for figures in rows],
@@ -206,17 +211,18 @@ def _share(value: float, low: float, high: float) -> float | None:
     return None if math.isnan(value) else (value - low) / (high - low)
 
 
-def _key_figures(found: Agreement) -> list[Data]:
+def _key_figures(found: Agreement, sides: tuple[str, str]) -> list[Data]:
     overall, coverage = found.overall, found.overall.coverage
     span = ""
     if not math.isnan(overall.ema.low):
         span = f", {fixed(overall.ema.low, 3)} to {fixed(overall.ema.high, 3)}"
+    words = " / ".join(sides)
     human, judge = fixed(overall.human_mean.value, 3), fixed(overall.judge_mean.value, 3)
     note = f", {overall.kappa_note}" if overall.kappa_note else ""
     return [
         {"value": fixed(overall.ema.value, 3), "label": f"exact match (EMA){span}"},
         {"value": fixed(overall.mae.value, 3), "label": "mean error (MAE), in rubric points"},
-        {"value": f"{human} / {judge}", "label": "mean score, people / judge"},
+        {"value": f"{human} / {judge}", "label": f"mean score, {words}"},
         {"value": fixed(overall.kappa.value, 2), "label": f"linear weighted kappa{note}"},
         {
             "value": f"{coverage.both:,}",
@@ -379,7 +385,15 @@ def store_board(
         pick,
         label=lambda cell: _store_label(cell.sample, called[cell.sample]),
         link=lambda cell: f"trajectories?item={cell.sample}",
+        sides=side_names(selection.human, selection.judge),
     )
+
+
+def side_names(human: str, judge: str) -> tuple[str, str]:
+    """What to call two sides: people and judge, or the names of persons."""
+    left = PEOPLE_AND_JUDGE[0] if human == GOLD else human.removeprefix(HUMAN)
+    right = judge.removeprefix(HUMAN) if judge.startswith(HUMAN) else PEOPLE_AND_JUDGE[1]
+    return _sendable(left, SIDE_LIMIT), _sendable(right, SIDE_LIMIT)
 
 
 def _store_label(key: str, named: Named) -> tuple[str, str]:
@@ -395,13 +409,24 @@ def still_blind(store: Store, reader: str) -> frozenset[str]:
         return frozenset(row[0] for row in db.execute(HIDDEN_REPLANS, {"who": reader}))
 
 
-def file_board(found: FileScores, comparison: Comparison, pick: Pick, page: int) -> Data:
-    """The board of a file that was not imported; its items are rows and open nowhere."""
+def file_board(
+    found: FileScores, comparison: Comparison, pick: Pick, page: int, sides: tuple[str, str]
+) -> Data:
+    """The board of a file that was not imported; its items are rows and open nowhere.
+
+    Args:
+        found: The file's scores.
+        comparison: What is compared.
+        pick: Which disagreements to list.
+        page: Which page of them.
+        sides: Scorer names of both sides.
+    """
     return board(
         comparison.found,
         listed(comparison, pick, page=page),
         pick,
         label=lambda cell: (found.labels[cell.sample], str(found.places[cell.sample])),
+        sides=side_names(*sides),
     )
 
 

@@ -17,6 +17,7 @@ from annotations.calibration import (
     figures_csv,
     file_board,
     listed,
+    side_names,
     still_blind,
     store_board,
     what_is_missing,
@@ -195,13 +196,20 @@ def test_cells_as_csv_hold_no_formulas():
     assert (row["human"], row["judge"], row["gap"]) == ("1.0", "0.0", "1.0")
 
 
+def test_sides_are_called_by_what_they_are():
+    assert side_names("gold", "judge:m@p") == ("people", "judge")
+    assert side_names("human:Ann", "human:Ben") == ("Ann", "Ben")
+
+
 def test_board_of_a_file_opens_nothing():
     def mark(scorer, value):
         ref = ReplanRef(InstanceRef(id="<b>7</b>"))
         return Item(Place("f.csv", 2), Mark(ref, "D1", scorer, value, "why"))
 
     found = file_scores([mark("human:Ann", 1.0), mark("judge:m@p", 0.0)])
-    data = file_board(found, compare(file_cells(found), resamples=0), Pick(), 1)
+    data = file_board(
+        found, compare(file_cells(found), resamples=0), Pick(), 1, ("gold", "judge:m@p")
+    )
     (row,) = data["list"]["rows"]
     assert (row["item"], row["full"], row["link"]) == ("<b>7</b>", "f.csv, line 2", "")
     assert row["reason"] == "why"
@@ -214,7 +222,9 @@ def test_hostile_texts_are_cut_and_can_be_sent():
         return Item(Place("f.csv", 2), Mark(ref, "D1", scorer, value, note))
 
     found = file_scores([mark("human:\udfffAnn", 1.0), mark("judge:m@p", 0.0)])
-    data = file_board(found, compare(file_cells(found), resamples=0), Pick(), 1)
+    data = file_board(
+        found, compare(file_cells(found), resamples=0), Pick(), 1, ("gold", "judge:m@p")
+    )
     sent = json.dumps(data, ensure_ascii=False).encode("utf-8")  # raises on a lone surrogate
     assert len(sent) < 30_000
     assert data["list"]["rows"][0]["reason"].startswith("<script>")  # text, drawn as text

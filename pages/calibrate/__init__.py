@@ -86,7 +86,7 @@ def _spreadsheet(bar: DeltaGenerator) -> None:
     _start_over_for((file.file_id, *sides))
     with bar:
         downloads.from_file(found, comparison)
-    _show(file_board(found, comparison, _pick(), _number()))
+    _show(file_board(found, comparison, _pick(), _number(), sides))
 
 
 @st.cache_resource(show_spinner=False, max_entries=_KEPT)

@@ -4,6 +4,8 @@
 const PLOT = 156;
 const INSET = 13;
 
+function capital(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
+
 function placed(share) { return INSET + share * (PLOT - 2 * INSET); }
 
 function keyFigures(figures) {
@@ -63,8 +65,9 @@ function figureRow(row, data, pick) {
 }
 
 function figureTable(data, pick) {
+  const [left, right] = data.sides;
   const heads = [["EMA", "Exact match accuracy: share of equal scores"], ["MAE", "Mean absolute error, in rubric points"],
-    ["People", "Mean of people's scores"], ["Judge", "Mean of the judge's scores"], ["Judge bias", "Judge mean minus people's mean"],
+    [capital(left), `Mean score of ${left}`], [capital(right), `Mean score of ${right}`], ["Bias", `Mean of ${right} minus mean of ${left}`],
     ["Kappa", "Linearly weighted kappa; a dash is undefined, point at it for the reason"], ["By both", "Cells that both scored, of those that people scored"]];
   const table = make("table", { class: "ag" },
     make("thead", {}, make("tr", {}, make("th"), make("th"), make("th", { class: "p" }, scaleHead(data.ticks)),
@@ -72,7 +75,7 @@ function figureTable(data, pick) {
     make("tbody", {}, ...data.rows.map((row) => figureRow(row, data, pick))));
   const mark = vector("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" });
   mark.append(vector("path", { class: "ci", d: "M2 6h22M2 2v8M24 2v8" }), vector("circle", { class: "pt", cx: 13, cy: 6, r: 4.5 }));
-  const legend = make("span", { class: "lk" }, mark, `judge with people, ${data.level} interval over samples`);
+  const legend = make("span", { class: "lk" }, mark, `${right} with ${left}, ${data.level} interval over samples`);
   const head = make("div", { class: "head" }, make("h2", { text: "Agreement by sub-dimension" }), make("span", { class: "gap" }), legend);
   return make("section", { class: "card wide" }, head, make("div", { class: "scroll" }, table));
 }
@@ -96,7 +99,7 @@ function matrices(data, pick) {
   const sizes = new Set(data.matrices.filter((one) => one.n).map((one) => one.n));
   const size = sizes.size === 1 ? `, n = ${[...sizes][0].toLocaleString("en")} each` : "";
   const legend = "Blue: agree. Orange: differ, darker where a larger share of the row does. Select a cell to list its items below.";
-  const head = make("div", { class: "head" }, make("h2", { text: "Confusion" }), make("span", { class: "gap" }), make("span", { class: "q s12", text: `rows people, columns judge${size}` }));
+  const head = make("div", { class: "head" }, make("h2", { text: "Confusion" }), make("span", { class: "gap" }), make("span", { class: "q s12", text: `rows ${data.sides[0]}, columns ${data.sides[1]}${size}` }));
   return make("section", { class: "card cms" }, head, make("div", { class: "grid" }, ...data.matrices.map((one) => matrix(one, data, pick)), make("p", { class: "q s12", text: legend })));
 }
 
@@ -136,7 +139,7 @@ function disagreements(data, pick, turn, open) {
     make("span", { class: "gap" }), pager(list, turn),
     list.rows.some((row) => row.link) ? make("span", { class: "q s12 keys" }, key("↑"), " ", key("↓"), " move  ", key("↵"), " open") : null);
   if (!list.rows.length) return make("section", { class: "card" }, head, make("p", { class: "q pad", text: "None." }));
-  const heads = [["Item"], ["Sub-dimension"], ["People", "c"], ["Judge", "c"], ["Gap", "c"], ["Who"], ["Judge's reason"], [""]];
+  const heads = [["Item"], ["Sub-dimension"], [capital(data.sides[0]), "c"], [capital(data.sides[1]), "c"], ["Gap", "c"], ["Who"], [`Reason of ${data.sides[1]}`], [""]];
   const top = make("thead", {}, make("tr", {}, ...heads.map(([text, cls]) => make("th", { text, class: cls || null }))));
   return make("section", { class: "card" }, head, make("div", { class: "scroll" }, make("table", { class: "ls" }, top, body)));
 }
