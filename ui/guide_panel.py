@@ -11,7 +11,7 @@ _KEY = "guide_panel"
 _guide = st.components.v2.component(
     "pararecover_guide",
     css="\n".join(map(asset, ("tokens.css", "plan.css", "guide.css"))),
-    js="\n".join(map(asset, ("plan.js", "annotate_dom.js", "guide.js"))),
+    js="\n".join(map(asset, ("plan_ink.js", "plan.js", "annotate_dom.js", "guide.js"))),
 )
 
 
