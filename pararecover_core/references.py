@@ -56,8 +56,8 @@ _ROOT_OUTPUT = re.compile(r"^\W*root[._](?:output|result)s?\b", re.I)
 
 _PLACEHOLDER = re.compile(
     r"place[ _\-]?holder(?![a-z])|(?<![a-z])to[ _]be[ _](?:filled|chosen|inserted|provided"
-    r"|determined|decided|"
-    r"confirmed|added|specified|replaced|completed|selected|announced|supplied)\b|\bto be inserted"
+    r"|determined|decided|confirmed|added|specified|replaced|completed|selected|announced"
+    r"|supplied)(?![a-z])"
     r"|\bpending (?:user|input|result|confirmation)|\bassumed[ _]|\bTBD\b|\bTBA\b|\bto-do\b"
     r"|^\W*(?:insert|enter|your|fill in)[ _][\w ]{2,30}[ _]here\W*$|^\w+_here$"
     r"|^\W*your[ _](?:[a-z]+[ _])?(?:id|name|e?-?mail|address|location|phone|number|token|key)\W*$"

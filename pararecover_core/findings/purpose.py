@@ -49,9 +49,7 @@ def _repeated(scene: Scene) -> Iterator[Finding]:
 def _repeats_of_tool(scene: Scene, nodes: list[Node]) -> Iterator[Finding]:
     groups: dict[str, list[Node]] = {}
     for node in nodes[:50]:
-        groups.setdefault(dumps([node.parameters.named, node.parameters.positional]), []).append(
-            node
-        )
+        groups.setdefault(_values_of(node), []).append(node)
     for same in groups.values():
         if len(same) > 1:
             yield from _same_calls(scene, same)
@@ -73,6 +71,16 @@ def _repeats_of_tool(scene: Scene, nodes: list[Node]) -> Iterator[Finding]:
                     suggestion=earlier.id,
                 )
                 break
+
+
+def _values_of(node: Node) -> str:
+    """The values of a call as text, the same for the same values in any order of names."""
+    return dumps(
+        [
+            sorted(node.parameters.named.items(), key=lambda pair: str(pair[0])),
+            node.parameters.positional,
+        ]
+    )
 
 
 def _same_names(one: Node, other: Node) -> bool:
