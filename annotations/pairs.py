@@ -85,8 +85,9 @@ def choices(store: Store) -> Choices:
     marks = ",".join("?" * len(JUDGED))
     with store.read() as db:
         scorers = db.execute(
-            "SELECT scorer, COUNT(DISTINCT replan || dimension) AS cells FROM score_log "
-            f"WHERE dimension IN ({marks}) GROUP BY scorer ORDER BY cells DESC, scorer",
+            "SELECT scorer, COUNT(*) AS cells FROM score_log "  # a cell has one first revision
+            f"WHERE revision = 1 AND dimension IN ({marks}) "
+            "GROUP BY scorer ORDER BY cells DESC, scorer",
             JUDGED,
         ).fetchall()
         return Choices(
