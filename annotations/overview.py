@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pararecover_core.formats.items import Reject
 from pararecover_core.formats.guard import guard
+from pararecover_core.formats.items import Reject
 
 if TYPE_CHECKING:
     from annotations.store import Store

@@ -121,7 +121,9 @@ def test_the_overview_counts_what_is_there(store, tmp_path):
 
 
 def test_rejects_as_csv_hold_no_formula():
-    reject = Reject(Place("=cmd.csv", 3, "S1_human"), '=HYPERLINK("x")', "1, 0.5 or 0", "Correct it")
+    reject = Reject(
+        Place("=cmd.csv", 3, "S1_human"), '=HYPERLINK("x")', "1, 0.5 or 0", "Correct it"
+    )
     head, row = rejects_csv([reject]).decode("utf-8-sig").splitlines()
     assert head == "file,line,column,got,expected,cure"
     assert not any(cell.strip('"').startswith("=") for cell in row.split(","))
