@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from annotations.mentions import segments
 from pararecover_core.draw import parameter_text, picture
 from pararecover_core.literals import loads
+from pararecover_core.mentions import segments
 from pararecover_core.plan import RESPONSE, ROOT, FieldChange, Parameters, Plan
 from pararecover_core.records import (
     Instance,

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from annotations.claims import State, WorkItem, scorer_of
-from annotations.mentions import segments
 from annotations.score_log import LogEntry
 from pararecover_core.draw import pair
 from pararecover_core.findings import result_state
+from pararecover_core.mentions import segments
 from pararecover_core.plan import RESPONSE, ROOT, Node, Parameters, Plan
 from pararecover_core.records import Instance, Replan, Tool, ToolCall, Trajectory, as_text
 from pararecover_core.rubric import Rubric

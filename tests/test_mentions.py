@@ -3,7 +3,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotations.mentions import Segment, segments
+from pararecover_core.mentions import Segment, segments
 
 IDS = ["root", "1", "2", "3", "5", "6", "6A", "2.1", "response"]
 TOOLS = ["rail_route", "compare", "getWeather"]
