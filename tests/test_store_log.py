@@ -294,7 +294,7 @@ def test_any_history_replays_to_what_the_views_say():
     run_state_machine_as_test(
         LogMachine,
         settings=settings(
-            max_examples=20,
+            max_examples=12,
             phases=(Phase.explicit, Phase.reuse, Phase.generate),
             stateful_step_count=20,
             deadline=None,
