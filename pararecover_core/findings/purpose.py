@@ -117,7 +117,7 @@ def _same_calls(scene: Scene, same: list[Node]) -> Iterator[Finding]:
 
 def _changes_between(scene: Scene, earlier: Node, later: Node) -> bool:
     """Whether a call without parameters may be meant twice: state can change in between."""
-    return not later.parameters and earlier.id in scene.ancestors(later.id)
+    return not later.parameters and scene.waits_for(later.id, earlier.id)
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,7 @@
 """What the checks look at: a plan, its tools, its observations, and what follows from them."""
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
@@ -27,6 +28,8 @@ _BAD_TAIL = re.compile(
     r"|调用失败|工具调用失败|执行失败|调用超时|执行超时)\s*[:：\-(（.。].*",
     re.I | re.S,
 )
+_STEPS = 500_000
+"""Most steps along dependencies in one plan: half a second."""
 _ALIKE = 50.0
 """Likeness in percent of the values from which a call counts as a second try of another."""
 _RETRY = re.compile(r"[_\-]?(?:re[_\-]?try|retry|fixed|fix|again|v2|new)(?:[_\-]?\d+)?$", re.I)
@@ -74,7 +77,8 @@ class Scene:
         self.by_name = tools_by_name(tools)
         self.reader = ReferenceReader(plan)
         self.states = {c.node: result_state(c.result) for c in self.observations if c.node}
-        self._ancestors: dict[str, frozenset[str]] = {}
+        self._waits: dict[tuple[str, str], bool] = {}
+        self._steps_left = _STEPS
         self.result_of = {c.node: c.result for c in self.observations if c.node}
 
     @cached_property
@@ -120,18 +124,29 @@ class Scene:
     def _alike(self, one: str, other: str) -> bool:
         return fuzz.ratio(self.texts[one][:2_000], self.texts[other][:2_000]) >= _ALIKE
 
-    def ancestors(self, node_id: str) -> frozenset[str]:
-        """Ids that a node waits for, directly or through others; kept for the next question."""
-        if node_id not in self._ancestors:
-            found: set[str] = set()
-            waiting = [node_id]
-            while waiting:
-                node = self.plan.by_id.get(waiting.pop())
-                new = [d for d in node.dependencies if d not in found] if node else []
-                found.update(new)
-                waiting += new
-            self._ancestors[node_id] = frozenset(found) - {node_id}
-        return self._ancestors[node_id]
+    def waits_for(self, node_id: str, other: str) -> bool:
+        """Whether a node waits for another one, directly or through others.
+
+        In a plan so large that the search would take seconds, the answer is yes: nothing is said
+        about dependencies that nobody followed up.
+        """
+        asked = (node_id, other)
+        if asked not in self._waits:
+            self._waits[asked] = self._search(node_id, other)
+        return self._waits[asked]
+
+    def _search(self, node_id: str, other: str) -> bool:
+        seen, waiting = {node_id}, deque([node_id])
+        while waiting and self._steps_left:
+            self._steps_left -= 1
+            node = self.plan.by_id.get(waiting.popleft())
+            for dep in node.dependencies if node else ():
+                if dep == other:
+                    return True
+                if dep not in seen:
+                    seen.add(dep)
+                    waiting.append(dep)
+        return bool(waiting)
 
     @cached_property
     def failed(self) -> dict[str, ResultState]:

@@ -59,12 +59,11 @@ def _edges(scene: Scene, node: Node) -> Iterator[Finding]:
     references = {
         r.node: r for r in scene.references[node.id] if r.node != ROOT and r.node != node.id
     }
-    ancestors = scene.ancestors(node.id)
     unbound = [r for r in references.values() if r.node not in node.dependencies]
     idle = _idle(scene, node, set(references))
     for reference in unbound:
-        yield from _missing_edge(scene, node, reference, ancestors, idle)
-    wrong = any(r.node not in ancestors for r in unbound)
+        yield from _missing_edge(scene, node, reference, idle)
+    wrong = any(not scene.waits_for(node.id, r.node) for r in unbound)
     for dep in [] if wrong else idle:
         sure = scene.explicit and bool(references or scene.plan.by_id[dep].calls_tool)
         yield Finding(
@@ -81,7 +80,7 @@ def _edges(scene: Scene, node: Node) -> Iterator[Finding]:
 
 
 def _missing_edge(
-    scene: Scene, node: Node, reference: Reference, ancestors: frozenset[str], idle: list[str]
+    scene: Scene, node: Node, reference: Reference, idle: list[str]
 ) -> Iterator[Finding]:
     """A reference to a node that is not a dependency."""
     used = reference.node
@@ -91,7 +90,7 @@ def _missing_edge(
         yield from _absent(scene, node, reference)
         return
     sure = Certainty.LIKELY if reference.sure else Certainty.POSSIBLE
-    if used in ancestors or (source.done and not scene.explicit):
+    if scene.waits_for(node.id, used) or (source.done and not scene.explicit):
         yield Finding(
             ErrorType.DEPENDENCE_NULL,
             "indirect dependency",
@@ -210,7 +209,7 @@ def _too_early(scene: Scene, node: Node) -> Iterator[Finding]:
         for other, result in scene.result_of.items():
             given = f'"{name}"' in result or f"'{name}'" in result
             if given and other not in scene.failed and value not in result:
-                if other == node.id or other in scene.ancestors(node.id):
+                if other == node.id or scene.waits_for(node.id, other):
                     continue
                 yield Finding(
                     ErrorType.PARALLELISM_ERROR,
@@ -232,7 +231,9 @@ def _retry_beside(scene: Scene, node: Node) -> Iterator[Finding]:
     if not first and without_retry(node.name) != node.name:
         plain = without_retry(node.name)
         first = next((n.id for n in scene.calls if n.name == plain and n.id != node.id), "")
-    if first and not scene.plan.by_id[first].done and first not in scene.ancestors(node.id):
+    if not first or scene.plan.by_id[first].done:
+        return
+    if not scene.waits_for(node.id, first):
         yield Finding(
             ErrorType.PARALLELISM_ERROR,
             "retry beside its first try",
