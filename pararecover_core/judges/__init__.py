@@ -1,0 +1,20 @@
+"""Judges: prompts as files, the LLM judge, the program judge, what they answer."""
+
+from pararecover_core.judges.answer import UnparsableError, answer_schema, parse_answer
+from pararecover_core.judges.llm_judge import Judgement, LlmJudge, judge_many
+from pararecover_core.judges.program import ProgramJudge
+from pararecover_core.judges.prompt import Prompt, built_in_prompts, parse_prompt, write_prompt
+
+__all__ = [
+    "Judgement",
+    "LlmJudge",
+    "ProgramJudge",
+    "Prompt",
+    "UnparsableError",
+    "answer_schema",
+    "built_in_prompts",
+    "judge_many",
+    "parse_answer",
+    "parse_prompt",
+    "write_prompt",
+]
