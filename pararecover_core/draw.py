@@ -343,7 +343,7 @@ def _say(item: Drawn, node: Node | None, state: str, badges: Sequence[str]) -> s
     """A node in one sentence, for a screen reader."""
     if item.kind == FOLD or node is None:
         return f"{cut(item.id, 40)}: {_words(state, badges)}"
-    name = "" if node.name == node.id else " " + cut(node.name, 60)
+    name = f" {cut(node.name, 60)}" if node.name and node.name != node.id else ""
     needs = cut(", ".join(node.dependencies), 120)
     said = f"{cut(node.id, 40) or 'no id'}{name}: {_words(state, badges)}"
     return said + (f", needs {needs}" if needs else "")
