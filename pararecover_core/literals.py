@@ -9,7 +9,8 @@ import orjson
 MAX_DEPTH = 200
 """Deepest nesting of lists and objects that is taken."""
 
-_LITERAL_LIMIT = 5_000_000
+_LITERAL_LIMIT = 2_000_000
+_PYTHON_SIGNS = ("'", "None", "True", "False", "(")  # what Python writes and JSON does not
 
 
 def is_deep(value: Any, limit: int = MAX_DEPTH) -> bool:
@@ -78,7 +79,7 @@ def _loads_slowly(text: str | bytes, reason: str) -> Any:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError:
         pass
-    if len(text) <= _LITERAL_LIMIT:
+    if len(text) <= _LITERAL_LIMIT and any(sign in text for sign in _PYTHON_SIGNS):
         try:
             return _as_json(ast.literal_eval(text))
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):

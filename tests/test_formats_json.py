@@ -349,6 +349,12 @@ def test_every_encoding(encoding):
     assert good(data) == good(jsonl(AUGMENTED, ROLLOUT_1, ROLLOUT_2))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_mark_and_with_hardly_any_ascii(encoding):
+    data = jsonl(AUGMENTED | {"query": "泡茶" * 50_000}).encode(encoding)
+    assert good(data)[0].query == "泡茶" * 50_000
+
+
 def test_lone_surrogates_survive_in_every_form():
     raw = jsonl(AUGMENTED | {"query": "a\ud800b"})
     forms = [

@@ -62,8 +62,8 @@ def encoding_of(stream: BinaryIO) -> tuple[str, int]:
 
 
 def _utf16_without_mark(head: bytes) -> str:
-    """UTF-16 shows as a NUL in every other byte of the ASCII parts that all our files have."""
-    even, odd = head[0::2], head[1::2]
+    """UTF-16 shows as a NUL in every other byte of the ASCII names that our files start with."""
+    even, odd = head[0:512:2], head[1:512:2]
     if len(head) < 4 or not (even[0] or odd[0]):
         return ""
     zeros_even, zeros_odd = even.count(0) / len(even), odd.count(0) / len(odd)
