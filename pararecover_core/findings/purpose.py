@@ -22,6 +22,8 @@ _STOP = frozenset(
     | {"some"}
 )
 _SAME = 96.0
+_COMPARED = 4_000
+"""Longest values, as text, that are compared letter by letter, and most of a query that is read."""
 _TWIN = 0.5
 _OPENING = 48
 """Characters of a step in which its verb and object stand."""
@@ -60,7 +62,7 @@ def _repeats_of_tool(scene: Scene, nodes: list[Node]) -> Iterator[Finding]:
             continue
         for earlier_key in keys[:index]:
             earlier = groups[earlier_key][0]
-            near = len(key) > 30 and fuzz.ratio(key, earlier_key) >= _SAME
+            near = 30 < len(key) < _COMPARED and fuzz.ratio(key, earlier_key) >= _SAME
             if near and earlier.id not in scene.failed and _same_names(earlier, later):
                 yield Finding(
                     ErrorType.TOOLCALL_REDUNDANCY,
@@ -120,7 +122,7 @@ def _changes_between(scene: Scene, earlier: Node, later: Node) -> bool:
     return not later.parameters and scene.waits_for(later.id, earlier.id)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
     """The words of a name or sentence, shortened to their stems."""
     return frozenset(
@@ -164,7 +166,7 @@ def _missing(scene: Scene) -> Iterator[Finding]:
     """Listed tools that nothing calls, those that the query speaks of first."""
     if not scene.calls:
         return
-    query = words_of(scene.query)
+    query = words_of(scene.query[:_COMPARED])
     wanted = []
     for tool in _unused(scene):
         words = words_of(tool.name)
@@ -191,7 +193,7 @@ def _missing(scene: Scene) -> Iterator[Finding]:
 def _twins(scene: Scene) -> Iterator[Finding]:
     """A pending call of one tool where the words of the step fit its unused twin better."""
     unused = _unused(scene)
-    query = words_of(scene.query)
+    query = words_of(scene.query[:_COMPARED])
     for node in scene.calls:
         if node.name not in scene.by_name or (node.done and node.id not in scene.states):
             continue

@@ -10,6 +10,8 @@ from pararecover_core.references import Reference
 from pararecover_core.taxonomy import ErrorType
 
 _SCALAR = re.compile(r'"([^"\\]{3,60})"|(?<![\w.])(\d{2,}(?:\.\d+)?)(?![\w.])')
+_READ = 20_000
+"""Characters of values and results that are searched for what they share."""
 _COMMON = frozenset({"true", "false", "null", "none"})
 
 
@@ -189,10 +191,11 @@ def _shares_value(scene: Scene, node: str, dep: str) -> bool:
     there = scene.result_of.get(dep) or scene.noted.get(dep, "")
     if not there:
         return False
-    for match in _SCALAR.finditer(scene.texts[node]):
+    there, here = there[:_READ], scene.texts[node][:_READ]
+    for match in _SCALAR.finditer(here):
         value = match[1] or match[2]
         folded = value.casefold()
-        if folded in _COMMON or folded in scene.asked or f'"{value}":' in scene.texts[node]:
+        if folded in _COMMON or folded in scene.asked or f'"{value}":' in here:
             continue
         if value in there:
             return True

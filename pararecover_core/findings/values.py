@@ -12,6 +12,7 @@ from pararecover_core.findings.model import Certainty
 from pararecover_core.literals import dumps
 
 _DATE = re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)")
+_DAY_FIRST = re.compile(r"(?<!\d)(?P<one>\d{1,2})[-/.](?P<two>\d{1,2})[-/.](?P<y>\d{4})(?!\d)")
 _TIME = re.compile(r"(?<![\d:.\-])(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}))?(?![\d:])")
 _EMAIL_NAME = re.compile(r"e?_?-?mail(?:_?address)?$|^(?:recipient|sender)(?:_email)?$", re.I)
 _EMAIL = re.compile(r"^[^@\s]+@[^@\s]+\.[^@\s.]+$")
@@ -130,6 +131,11 @@ def _text_fault(path: str, name: str, text: str) -> ValueFault | None:
         return None
     for match in _DATE.finditer(stripped):
         if not _is_date(int(match["y"]), int(match["m"]), int(match["d"])):
+            reason = f"{match[0]} is no day of the calendar"
+            return ValueFault(path, text, reason, Certainty.CERTAIN)
+    for match in _DAY_FIRST.finditer(stripped):
+        one, two, year = int(match["one"]), int(match["two"]), int(match["y"])
+        if not (_is_date(year, two, one) or _is_date(year, one, two)):
             reason = f"{match[0]} is no day of the calendar"
             return ValueFault(path, text, reason, Certainty.CERTAIN)
     lowered = name.casefold()
