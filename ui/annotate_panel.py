@@ -26,6 +26,7 @@ _SCRIPTS = (
     "annotate_outbox.js",
     "annotate_reading.js",
     "annotate_scoring.js",
+    "annotate_help.js",
     "annotate.js",
 )
 _STYLES = ("tokens.css", "plan.css", "annotate.css")
@@ -82,11 +83,12 @@ def _run(state: _State) -> None:
 
 
 def _state() -> _State:
-    """The session's state; a new link or a new person sits down anew."""
+    """The session's state; a new link, a new person or an empty desk sits down anew."""
     link = (st.query_params.get("batch", ""), st.query_params.get("item", ""))
     who = f"{session.database()}/{session.user().name}"
     state: _State | None = st.session_state.get(_STATE)
-    if state is None or state.who != who or (any(link) and link != state.link):
+    moved = state is None or state.who != who or (any(link) and link != state.link)
+    if state is None or moved or not state.at.item:
         at = desk.open_desk(session.store(), session.user().name, batch=link[0], item=link[1])
         state = _State(who, at, link)
         st.session_state[_STATE] = state

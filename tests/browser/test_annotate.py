@@ -525,6 +525,21 @@ def test_a_newcomer_scores_everything_in_order(tmp_path: Path, open_page: Callab
         watch.check()
 
 
+def test_the_last_item_leads_to_the_ways_on(tmp_path: Path, annotate: Callable[..., Watch]):
+    db = tmp_path / "scores.db"
+    fill(db, records(1))
+    with app_at(free_port(), db, tmp_path) as server:
+        watch = annotate(server, "Last")
+        page = watch.page
+        press(page, "1111111111111")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".empty h2:has-text('No item waits for you')")
+        assert state(db, "Last", "r1") == "submitted"
+        page.keyboard.press("[")
+        page.wait_for_selector(".title:has-text('Submitted')")
+        watch.check()
+
+
 def test_leaving_the_page_and_coming_back(scoring: Server, annotate: Callable[..., Watch]):
     watch = annotate(scoring, "Leaver")
     page = watch.page

@@ -35,6 +35,7 @@ function makeBench(host, config, send) {
     notice: "",
     savedAt: "",
     full: null,
+    progress: null,
     feed: {},
   };
 
@@ -57,20 +58,6 @@ function makeBench(host, config, send) {
   const cols = make("div", { class: "cols" }, reading.root, scoring.root);
   const bench = make("div", { class: "bench" }, bar, notice, cols, empty, help, full.root, says);
   host.append(bench);
-
-  function makeHelp() {
-    const lines = [
-      ["1 5 0", "score 1, 0.5 or 0 and move on"], ["↑ ↓", "move between sub-dimensions"], ["Backspace", "clear the score"],
-      ["[ ] or ← →", "previous and next item"], ["U", "undo"], ["N", "note on the sub-dimension, Shift N on the sample"],
-      ["K", "skip: the item comes back at the end"], ["F", "flag for whoever runs the batch"], ["Q", "open and close the query"],
-      ["Enter", "submit, then the next item"], ["S", "send again what waits"], ["Esc", "clear the selection, close"], ["?", "this list"],
-    ];
-    const close = () => { help.hidden = true; };
-    const list = make("dl", {}, ...lines.flatMap(([keys, what]) => [make("dt", {}, ...keys.split(" ").map((k) => (k === "or" ? " or " : key(k)))), make("dd", { text: what })]));
-    const head = make("div", { class: "head" }, make("b", { text: "Keys" }), make("span", { class: "gap" }), button("Close", "Esc", close));
-    const foot = make("p", { class: "quiet", text: "Keys rest while a text field has the focus. A hollow dot is on its way; a tick is on disk." });
-    return make("div", { class: "over", hidden: true, role: "dialog", "aria-modal": "true", "aria-label": "Keys", onclick: (e) => { if (e.target === help) close(); } }, make("div", { class: "sheet small" }, head, list, foot));
-  }
 
   /* ---- what is on screen ---- */
 
@@ -123,7 +110,14 @@ function makeBench(host, config, send) {
     prior.append(key("["));
     const next = button("Next", "", () => go(1), { aria: "Next item, ]" });
     next.append(key("]"));
-    bar.replaceChildren(...left, make("span", { class: "gap" }), make("span", { class: "saved" }, ...savedWords()), button("keys", "?", toggleHelp, { cls: "q", aria: "All keys" }), prior, next);
+    bar.replaceChildren(
+      make("div", { class: "title" }, ...left),
+      make("span", { class: "saved" }, ...savedWords()),
+      make("a", { class: "btn q", href: "annotate?view=admin", target: "_self", text: "Batches" }),
+      button("keys", "?", toggleHelp, { cls: "q", aria: "All keys" }),
+      prior,
+      next,
+    );
   }
 
   function waiting() {
@@ -137,7 +131,7 @@ function makeBench(host, config, send) {
   }
 
   function title(now) {
-    const where = [`of ${now.total}`, now.batch_name, now.level ? `level ${now.level}` : "", now.round ? `round ${now.round}` : ""].filter(Boolean).join(" · ");
+    const where = [now.total ? `of ${now.total}` : "", now.batch_name, now.level ? `level ${now.level}` : "", now.round ? `round ${now.round}` : ""].filter(Boolean).join(" · ");
     const tags = [make("b", { class: "id", text: `Item ${now.position}` }), make("span", { class: "quiet", text: where })];
     if (now.shown.blind) tags.push(make("span", { class: "tag blind", title: "Agent, judge, error tags and others' scores are hidden until you submit and reveal" }, icon("blind"), "Blind"));
     else tags.push(make("span", { class: "tag open" }, icon("eye"), now.revealed_at ? `Revealed ${timeOf(now.revealed_at).slice(0, 5)}` : "Open"));
@@ -212,7 +206,7 @@ function makeBench(host, config, send) {
   }
 
   function keepNote(item, dimension, note) {
-    if (item !== at.item || !standing()) return;
+    if (item !== at.item || !standing() || standing().batch === null) return;
     act(dimension ? { kind: "note", dimension, note } : { kind: "note", note });
     say(dimension ? `Note on ${dimension} kept` : "Note on the sample kept");
   }
@@ -279,7 +273,7 @@ function makeBench(host, config, send) {
   }
 
   function go(step) {
-    if (!at.item) return move(null, step > 0 ? 2 : 0);
+    if (!at.item) return ask({ item: null, step: 0, ask: step < 0 ? "look_back" : "" });
     const near = at.feed.from === at.item ? (step > 0 ? at.feed.following : at.feed.previous) : null;
     const from = at.item;
     if (ready(near)) {
@@ -310,6 +304,7 @@ function makeBench(host, config, send) {
   function receive(data) {
     if (!data || data.store !== config.store || data.annotator !== config.annotator) return;
     at.feed = data;
+    if ("progress" in data) at.progress = data.progress;
     at.askedAt = 0;
     for (const [item, what] of Object.entries(data.contents || {})) {
       feed.contents.delete(item);
@@ -322,8 +317,9 @@ function makeBench(host, config, send) {
     const touched = settle(data.acks || {});
     if (data.token >= at.token) {
       at.answered = data.token;
-      if (data.item !== at.item && ready(data.item)) open(data.item);
-      else if (data.notice) tell(data.notice);
+      if (data.empty) at.item = null;
+      else if (data.item !== at.item && ready(data.item)) open(data.item);
+      if (data.notice) tell(data.notice);
     }
     if (data.full && at.full && data.full.field === at.full.field) {
       full.show(data.full.text);
@@ -418,6 +414,7 @@ function makeBench(host, config, send) {
   }
 
   function onKey(event) {
+    if (!bench.isConnected) return; // the page was left; the clean-up comes a moment later
     hand();
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
     if (event.key === "Escape" && (full.open() || !help.hidden)) {
@@ -451,13 +448,13 @@ function makeBench(host, config, send) {
   function tick() {
     if (!at.item) return;
     const since = (performance.now() - at.lastHand) / 1000;
-    scoring.showProgress(at.feed.progress, (at.seconds.get(at.item) || 0) + (since < IDLE ? since : 0));
+    scoring.showProgress(at.progress, (at.seconds.get(at.item) || 0) + (since < IDLE ? since : 0));
   }
 
   function watch() {
     const now = performance.now();
     tick();
-    if (!pending()) return;
+    if (!bench.isConnected || !pending()) return;
     const late = (at.askedAt && now - at.askedAt > LATE) || !navigator.onLine;
     if (late && !at.late && outbox.size()) {
       at.late = true;
@@ -468,7 +465,9 @@ function makeBench(host, config, send) {
 
   function size() {
     const top = bench.getBoundingClientRect().top + (window.scrollY || 0);
-    bench.style.setProperty("--bench", `${Math.max(600, window.innerHeight - top - 8)}px`);
+    const room = Math.max(600, window.innerHeight - top - 8);
+    bench.style.setProperty("--bench", `${room}px`);
+    reading.fit(room);
   }
 
   const timer = setInterval(watch, 500);

@@ -3,6 +3,7 @@
 const LEGEND = ["added", "removed", "changed", "newly_done", "failed"];
 const STATE_SIGNS = { ok: "✓", error: "✕", timeout: "✕", empty: "○" };
 const NAMED_IDS = 40; // ids that a line names before "and N more"
+const PLANE = { least: 112, share: 0.285 }; // height of a plan: pixels, share of the bench
 const CHUNK = 4000; // characters of a long text that are laid out as one block
 
 function makeReading(hooks) {
@@ -94,6 +95,18 @@ function makeReading(hooks) {
     parts.observations.replaceChildren(observationsOf(content.observations));
     showTools();
     select(at.node, true);
+    fit();
+  }
+
+  /* Both plans get the height that the taller one wants, as far as the page has it. */
+  function fit(room) {
+    at.room = room || at.room || 800;
+    const width = parts.before.area.clientWidth;
+    if (!width || !at.content) return;
+    const shown = parts.after.area.hidden ? [at.plans.before] : Object.values(at.plans);
+    const want = Math.max(PLANE.least, ...shown.map((plan) => plan.height(width)));
+    const least = parts.after.words.hidden ? want : Math.max(want, 150);
+    root.style.setProperty("--plane", `${Math.min(least, at.room * PLANE.share)}px`);
   }
 
   function statesOf(content) {
@@ -390,6 +403,7 @@ function makeReading(hooks) {
     root,
     show,
     select,
+    fit,
     toggleQuery,
     selected: () => at.node,
     destroy: () => Object.values(at.plans).forEach((plan) => plan.destroy()),

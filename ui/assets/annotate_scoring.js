@@ -155,7 +155,7 @@ function makeScoring(rubric, hooks) {
     parts.note.placeholder = `Note on ${on}`;
     parts.note.setAttribute("aria-label", `Note on ${on}`);
     parts.note.value = noteOf();
-    parts.note.disabled = !at.view || at.view.can_note === false;
+    parts.note.disabled = !at.view || !at.view.can_score;
   }
 
   function saveNote() {
@@ -273,11 +273,12 @@ function makeScoring(rubric, hooks) {
       if (waits) submit.setAttribute("aria-disabled", "true");
       made.push(submit);
     }
-    for (const node of made) if (!view.can_score && !submitted) node.disabled = true;
+    parts.acts.hidden = !view.can_score && !submitted;
     parts.acts.replaceChildren(...made);
   }
 
   function showProgress(progress, seconds) {
+    parts.mine.root.parentNode.hidden = !progress;
     if (!progress) return;
     fillBar(parts.mine, "Mine", progress.mine_done, progress.mine_total, `this item ${clock(seconds)}`);
     const pace = progress.median_seconds ? `median ${clock(progress.median_seconds)}` : progress.pace_per_hour ? `${Math.round(progress.pace_per_hour)} an hour` : "";
