@@ -9,6 +9,7 @@ from annotations.import_job import ImportJob, Upload
 from annotations.overview import overview, rejects_csv, snapshot, state_of
 from annotations.store import Store
 from pararecover_core.formats.items import Place, Reject
+from tests.store_data import entry, one_replan
 
 
 def record(number):
@@ -118,6 +119,15 @@ def test_the_overview_counts_what_is_there(store, tmp_path):
     assert [(one.name, one.count) for one in found.levels] == [("level 1", 3)]
     assert [(one.name, one.count) for one in found.error_types] == [("Type_Error", 3)]
     assert found.scorers == ()
+
+
+def test_the_overview_counts_current_scores_like_the_store(store):
+    replan = one_replan(store)
+    store.append([entry(replan, "S1", value, base=base) for base, value in enumerate((1, 0.5))])
+    store.append([entry(replan, "S1", None, base=2), entry(replan, "S2", 0.5)])
+    found = overview(store)  # S1 was withdrawn, S2 stands
+    assert (found.scores, store.counts().scores) == (1, 1)
+    assert [(one.name, one.count) for one in found.scorers] == [("human:ann", 1)]
 
 
 def test_rejects_as_csv_hold_no_formula():
