@@ -124,7 +124,7 @@ def test_the_overview_counts_what_is_there(store, tmp_path):
 def test_the_overview_counts_current_scores_like_the_store(store):
     replan = one_replan(store)
     store.append([entry(replan, "S1", value, base=base) for base, value in enumerate((1, 0.5))])
-    store.append([entry(replan, "S1", None, base=2), entry(replan, "S2", 0.5)])
+    store.append([entry(replan, "S1", None, base=2, action="clear"), entry(replan, "S2", 0.5)])
     found = overview(store)  # S1 was withdrawn, S2 stands
     assert (found.scores, store.counts().scores) == (1, 1)
     assert [(one.name, one.count) for one in found.scorers] == [("human:ann", 1)]
