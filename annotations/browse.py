@@ -13,6 +13,7 @@ import msgspec
 
 from annotations import rounds
 from annotations.search import (
+    HIDDEN_REPLANS,
     PAGE_SIZE,
     Facets,
     Filter,
@@ -138,6 +139,8 @@ def respond(
     data["sort"] = {"by": view.sort.by, "down": view.sort.descending}
     if view.item and (opened is None or view.item != opened.row.key):
         opened = _open(store, view.item, reader)
+        if opened:  # a link may name the instance; its first answer is what is shown
+            view = msgspec.structs.replace(view, item=opened.row.key)
         data["item"] = _item(opened) if opened else {"missing": view.item}
     elif before is None and opened is not None and view.item:
         data["item"] = _item(opened)
@@ -191,6 +194,7 @@ def _row(row: Row) -> Data:
         "marks": [row.marks.get(dimension) for dimension in DIMENSIONS],
         "gap": row.figures.get("gap"),
         "hidden": row.hidden,
+        "tags_hidden": row.tags_hidden,
     }
 
 
@@ -218,17 +222,18 @@ def _open(store: "Store", key: str, reader: str) -> Opened | None:
         replan,
         run,
         rounds.rounds_of(store, instance, replan, run=run),
-        () if row.hidden else _others(store, row.instance),
+        () if row.hidden else _others(store, row.instance, reader),
     )
 
 
-def _others(store: "Store", instance: str) -> tuple[tuple[str, str], ...]:
-    """Key and agent of every answer to an instance."""
+def _others(store: "Store", instance: str, reader: str) -> tuple[tuple[str, str], ...]:
+    """Key and agent of every answer to an instance, but those that the reader still scores."""
+    query = (
+        "SELECT key, agent FROM replan WHERE instance = :instance "
+        f"AND key NOT IN ({HIDDEN_REPLANS}) ORDER BY agent, n LIMIT 200"
+    )
     with store.read() as db:
-        found = db.execute(
-            "SELECT key, agent FROM replan WHERE instance = ? ORDER BY agent, n LIMIT 200",
-            (instance,),
-        ).fetchall()
+        found = db.execute(query, {"instance": instance, "who": reader}).fetchall()
     return tuple((row["key"], row["agent"]) for row in found)
 
 
@@ -246,7 +251,7 @@ def _item(opened: Opened) -> Data:
         "success": story.success,
         "outcome": story.outcome,
         "e5": _e5(opened),
-        "reason": "" if row.hidden else instance.error_reason[:_QUERY],
+        "reason": "" if row.tags_hidden else instance.error_reason[:_QUERY],
         "stub": not instance.plan.nodes and instance.plan.given is None,
         "others": [{"key": key, "agent": agent} for key, agent in opened.others],
         "note": BLIND if row.hidden else "" if story.answered else NO_ANSWER,

@@ -95,6 +95,7 @@ class Row(msgspec.Struct, frozen=True):
         figures: SI, DR, ES, total and judge_* in [0, 1]; only those that exist.
         marks: Score of each sub-dimension in [0, 1] by people, else judges, else a program.
         hidden: The reader still has to score it: agent, errors and figures are left empty.
+        tags_hidden: The reader still has to score some answer to its instance: no errors.
     """
 
     instance: str
@@ -112,6 +113,7 @@ class Row(msgspec.Struct, frozen=True):
     figures: dict[str, float]
     marks: dict[str, float]
     hidden: bool
+    tags_hidden: bool
 
     @property
     def key(self) -> str:
@@ -237,8 +239,7 @@ def find(store: "Store", key: str, *, reader: str = "") -> Row | None:
     with store.read() as db:
         query = (
             "SELECT n FROM search_item WHERE replan_n = (SELECT n FROM replan WHERE key = :key) "
-            "UNION ALL SELECT n FROM search_item WHERE instance_n = "
-            "(SELECT n FROM instance WHERE key = :key) LIMIT 1"
+            "OR instance_n = (SELECT n FROM instance WHERE key = :key) ORDER BY n LIMIT 1"
         )
         found = db.execute(query, {"key": key}).fetchone()
         rows = _rows(db, [found["n"]], _Hidden.of(db, reader)) if found else ()
@@ -400,6 +401,7 @@ def _row(row: sqlite3.Row, hidden: _Hidden, marks: Mapping[str, dict[str, float]
         figures={} if blind else figures,
         marks={} if blind else own,
         hidden=blind,
+        tags_hidden=blind_tags,
     )
 
 

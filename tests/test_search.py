@@ -278,6 +278,13 @@ class TestBlind:
         other = self.row(store, "r1-agent-b", "ada")
         assert (other.hidden, other.agent, other.errors) == (False, "agent-b", ())
 
+    def test_another_answer_to_the_same_instance_does_not_tell(self, store, batch):
+        queue.next_item(store, batch, "ada")
+        data = browse.respond(store, browse.View(item="r1-agent-b"), reader="ada")[2]
+        assert data["item"]["agent"] == "agent-b"
+        assert data["item"]["others"] == [{"key": "r1-agent-b", "agent": "agent-b"}]
+        assert (data["item"]["errors"], data["item"]["reason"]) == ([], "")
+
     def test_a_filter_that_would_tell_leaves_them_out_and_says_so(self, store, batch):
         queue.next_item(store, batch, "ada")
         found = search(store, Filter(errors=("Type_Error",)), reader="ada")
@@ -358,6 +365,11 @@ class TestLinks:
         view, _, data = browse.respond(store, browse.View(item="r1-agent-a", round=40))
         assert view.round is None
         assert data["rounds"]["shown"] == 1
+
+    def test_a_link_to_an_instance_shows_its_first_answer(self, store):
+        view, opened, _ = browse.respond(store, browse.View(item="i1"))
+        assert opened is not None
+        assert (view.item, opened.row.key) == ("r1-agent-a", "r1-agent-a")
 
     def test_an_item_that_is_gone(self, store):
         _, opened, data = browse.respond(store, browse.View(item="nothing"))

@@ -191,7 +191,7 @@ function makeDetail(card, { open, go }) {
   function table(rows) {
     if (!rows.length) return make("p", { class: "quiet", text: "None in the file." });
     return make("table", { class: "ob" }, make("tbody", {}, rows.map((call) => make("tr", { class: call.state === "ok" ? null : "er" },
-      make("td", { class: "b" }, call.node ? pick(call.node) : "–"), make("td", { text: call.tool }),
+      make("td", { class: "b" }, call.node ? pick(call.node) : "–"), make("td", { text: call.tool, title: call.tool }),
       make("td", { class: "mono", text: call.result || "(empty)" }),
       make("td", { class: "st", text: call.state === "ok" ? "✓ ok" : `✕ ${call.state}` })))));
   }

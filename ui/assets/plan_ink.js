@@ -35,7 +35,8 @@ function planFit(picture, width, height) {
     const tight = boxes + between * gap + frame;
     if (tight > width) scale = Math.max(PLAN.least, width / tight);
     const room = width / scale - between * gap - frame;
-    if (room < boxes) squeeze = Math.min(1, (boxes - room) / Math.max(boxes - small, 1));
+    if (room < small) squeeze = 0; // it must be moved about anyway: full labels
+    else if (room < boxes) squeeze = (boxes - room) / Math.max(boxes - small, 1);
   }
   let rows = 1;
   if (height && picture.height * scale > height) {
