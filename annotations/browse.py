@@ -21,10 +21,9 @@ from annotations.search import (
     Sort,
     facets,
     find,
-    from_query,
     search,
-    to_query,
 )
+from annotations.search_links import from_query, to_query
 from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.rubric import DIMENSIONS
 from pararecover_core.scores import efficacy

@@ -1,4 +1,4 @@
-"""Browsing everything: filter, sort, count, one page at a time, and links that restore a view.
+"""Browsing everything: filter, sort, count, one page at a time.
 
 A row is one answer to one instance, or an instance without an answer. What an annotator still has
 to score blind stays blind here: such rows show no agent, tags or scores, and a filter or an order
@@ -7,7 +7,7 @@ that would tell them leaves these rows out and says how many.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,12 +17,11 @@ import orjson
 from annotations.search_index import match_text
 from annotations.search_schema import ERROR_BITS, OTHER_BIT
 from annotations.search_table import FIGURES, NONE, Array, Table, table
-from pararecover_core.records import Source
 
 if TYPE_CHECKING:
     from annotations.store import Store
 
-__all__ = ["Facets", "Filter", "Page", "Row", "Sort", "facets", "from_query", "search", "to_query"]
+__all__ = ["Facets", "Filter", "Page", "Row", "Sort", "facets", "find", "search"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -405,21 +404,29 @@ def _row(row: sqlite3.Row, hidden: _Hidden, marks: Mapping[str, dict[str, float]
     )
 
 
-_KIND_RANK = {"human": 0, "judge": 1, "program": 2}
+_KIND_RANK = {"judge": 0, "program": 1}
 
 
 def _marks(db: sqlite3.Connection, replans: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Score of each sub-dimension: gold, else the mean over people, else judges, else program."""
+    """Score of each sub-dimension: the gold score, else the mean of judges, else program's."""
     listed = orjson.dumps(list(replans)).decode()
     inside = "IN (SELECT value FROM json_each(?))"
     rows = db.execute(
         "SELECT replan, dimension, scorer_kind, AVG(value) AS value FROM score_current "
-        f"WHERE replan {inside} AND value IS NOT NULL GROUP BY replan, dimension, scorer_kind",
+        f"WHERE replan {inside} AND value IS NOT NULL AND scorer_kind <> 'human' "
+        "GROUP BY replan, dimension, scorer_kind",
         (listed,),
     ).fetchall()
     found: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=lambda row: -_KIND_RANK[row["scorer_kind"]]):
         found.setdefault(row["replan"], {})[row["dimension"]] = row["value"]
+    people: dict[tuple[str, str], list[float]] = {}
+    for one in standing(db, replans):
+        people.setdefault((one.replan, one.dimension), []).append(one.value)
+    for (replan, dimension), values in people.items():
+        agreed = gold_value(values)
+        if agreed is not None:
+            found.setdefault(replan, {})[dimension] = agreed
     gold = db.execute(
         f"SELECT replan, dimension, value FROM gold_current WHERE replan {inside} "
         "AND value IS NOT NULL",
@@ -428,72 +435,3 @@ def _marks(db: sqlite3.Connection, replans: Sequence[str]) -> dict[str, dict[str
     for row in gold:
         found.setdefault(row["replan"], {})[row["dimension"]] = row["value"]
     return found
-
-
-_PARAMS = {"q": "text", "level": "levels", "error": "errors", "source": "sources"} | {
-    "agent": "agents"
-}
-
-
-def to_query(wanted: Filter, sort: Sort = Sort()) -> dict[str, list[str]]:  # noqa: B008
-    """A filter and order as query parameters of a link; empty fields are left out."""
-    found: dict[str, list[str]] = {}
-    for name, field in _PARAMS.items():
-        value = getattr(wanted, field)
-        if value:
-            found[name] = [str(one) for one in value] if isinstance(value, tuple) else [value]
-    if wanted.s5 is not None:
-        found["s5"] = [str(wanted.s5)]
-    if wanted.ranged:
-        span = f"{wanted.measure}.{wanted.by}.{wanted.low:g}-{wanted.high:g}"
-        found["score"] = [span]
-    if wanted.gap:
-        found["gap"] = [f"{wanted.gap:g}"]
-    if wanted.answer:
-        found["answer"] = [wanted.answer]
-    if sort != Sort():
-        found["sort"] = [sort.by + ("-down" if sort.descending else "")]
-    return found
-
-
-def from_query(params: Mapping[str, Sequence[str]]) -> tuple[Filter, Sort]:
-    """The filter and order of a link; what cannot be understood asks for nothing."""
-    given = {name: [str(v) for v in values] for name, values in params.items()}
-    one = {name: values[-1] for name, values in given.items() if values}
-    asked: dict[str, Any] = {
-        "text": one.get("q", "")[:500],
-        "levels": tuple(int(v) for v in given.get("level", ()) if v in ("0", "1", "2")),
-        "errors": tuple(v for v in given.get("error", ()) if v in ERROR_BITS or v == OTHER),
-        "sources": tuple(v for v in given.get("source", ()) if v in set(Source)),
-        "agents": tuple(given.get("agent", ())),
-        "s5": int(one["s5"]) if one.get("s5") in ("0", "1") else None,
-        "answer": one["answer"] if one.get("answer") in ("yes", "no") else "",
-        "gap": _number(one.get("gap", ""), 0.0, 1.0, 0.0),
-        **_range(one.get("score", "")),
-    }
-    by, _, down = one.get("sort", "").partition("-")
-    sort = Sort(by, down == "down") if by in get_args(Order) else Sort()  # type: ignore[arg-type]
-    return Filter(**asked), sort
-
-
-def _range(text: str) -> dict[str, Any]:
-    measure, _, rest = text.partition(".")
-    by, _, span = rest.partition(".")
-    low, _, high = span.partition("-")
-    if measure not in ("total", "si", "dr", "es") or by not in ("people", "judges"):
-        return {}
-    low_value = _number(low, 0.0, 100.0, 0.0)
-    return {
-        "measure": measure,
-        "by": by,
-        "low": low_value,
-        "high": max(low_value, _number(high, 0.0, 100.0, 100.0)),
-    }
-
-
-def _number(text: str, low: float, high: float, default: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return default
-    return min(max(value, low), high) if value == value else default

@@ -15,13 +15,12 @@ from annotations.search import (
     Sort,
     facets,
     find,
-    from_query,
     labels_of,
     search,
     terms,
-    to_query,
 )
 from annotations.search_index import indexed, match_text
+from annotations.search_links import from_query, to_query
 from annotations.search_table import table
 from annotations.store import ScoreEntry, Store
 from pararecover_core.formats.items import Item, Place
