@@ -94,10 +94,10 @@ def _same_calls(scene: Scene, same: list[Node]) -> Iterator[Finding]:
     same = sorted(same, key=lambda node: not node.done)
     first, tries = same[0], sum(node.id in scene.failed for node in same)
     for node in same[1:]:
-        if node.done and node.id not in scene.states:
-            continue
+        past = node.done and node.id not in scene.states
         earlier = next((n for n in reversed(same[: same.index(node)])), first)
-        if earlier.done and earlier.id in scene.failed and tries < _TRIES:
+        failed = earlier.done and earlier.id in scene.failed
+        if failed and (past or tries < _TRIES):
             continue
         if earlier.id in scene.failed:
             message = (
@@ -106,13 +106,13 @@ def _same_calls(scene: Scene, same: list[Node]) -> Iterator[Finding]:
             )
         else:
             message = f"Node {node.id} repeats the call of node {earlier.id} with the same values."
-        changed = _changes_between(scene, earlier, node)
+        hint = past or _changes_between(scene, earlier, node)
         yield Finding(
             ErrorType.TOOLCALL_REDUNDANCY,
             "repeated call",
             node.id,
             message,
-            certainty=Certainty.POSSIBLE if changed else Certainty.LIKELY,
+            certainty=Certainty.POSSIBLE if hint else Certainty.LIKELY,
             suggestion=earlier.id,
         )
 

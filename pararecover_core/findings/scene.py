@@ -30,6 +30,7 @@ _BAD_TAIL = re.compile(
 )
 _STEPS = 500_000
 """Most steps along dependencies in one plan: half a second."""
+_COMPARED = 2_000
 _ALIKE = 50.0
 """Likeness in percent of the values from which a call counts as a second try of another."""
 _RETRY = re.compile(r"[_\-]?(?:re[_\-]?try|retry|fixed|fix|again|v2|new)(?:[_\-]?\d+)?$", re.I)
@@ -46,7 +47,7 @@ def result_in(description: str) -> str | None:
         found = match
         if match.start() > 0:
             break
-    if found and found.end() < len(description):
+    if found:
         return description[found.end() :]
     tail = _BAD_TAIL.search(description)
     return tail[0] if tail else None
@@ -103,7 +104,7 @@ class Scene:
         for node in self.calls:
             if node.id not in self.result_of:
                 text = result_in(node.description)
-                if text is not None:
+                if text is not None and (text.strip() or node.done):
                     found[node.id] = text
         return found
 
@@ -121,8 +122,23 @@ class Scene:
             before.append(node)
         return frozenset(again)
 
-    def _alike(self, one: str, other: str) -> bool:
-        return fuzz.ratio(self.texts[one][:2_000], self.texts[other][:2_000]) >= _ALIKE
+    def _alike(self, first: str, second: str) -> bool:
+        """Whether a later call tries an earlier one again: half of its values are the same.
+
+        A call that uses the earlier one's output follows it and is no second try.
+        """
+        if any(reference.node == first for reference in self.references[second]):
+            return False
+        one, other = self._value_texts(first), self._value_texts(second)
+        most = max(len(one), len(other))
+        if most <= 1:
+            there, here = self.texts[first][:_COMPARED], self.texts[second][:_COMPARED]
+            return fuzz.ratio(there, here) >= _ALIKE
+        return 2 * len(one & other) >= most
+
+    def _value_texts(self, node_id: str) -> frozenset[str]:
+        values = self.plan.by_id[node_id].parameters
+        return frozenset(dumps(v) for v in (*values.named.values(), *values.positional))
 
     def waits_for(self, node_id: str, other: str) -> bool:
         """Whether a node waits for another one, directly or through others.
