@@ -29,26 +29,37 @@ def noted_result(description: str) -> str:
     return description.partition(RESULT_MARK)[2]
 
 
+def result_value(text: str) -> dict[str, Any] | None:
+    """What a successful call gave, from its observation; None for any other text."""
+    if not text.startswith("{"):
+        return None
+    try:
+        value = loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and value and "error" not in value else None
+
+
 class SandboxEnvironment:
     """Runs calls; remembers the value behind every successful one by node id.
 
     Args:
         start: The plan whose noted results are known from the beginning.
+
+    Attributes:
+        values: Node id to what its call gave.
     """
 
     def __init__(self, start: Plan) -> None:
-        self._values: dict[str, dict[str, Any]] = {}
+        self.values: dict[str, dict[str, Any]] = {}
         for node in start.nodes:
             if node.done:
                 self._remember(node.id, noted_result(node.description))
 
     def _remember(self, node_id: str, text: str) -> None:
-        try:
-            value = loads(text) if text else None
-        except ValueError:
-            return
-        if isinstance(value, dict):
-            self._values[node_id] = value
+        value = result_value(text)
+        if value is not None:
+            self.values[node_id] = value
 
     def learn(self, observations: Sequence[ToolCall]) -> None:
         """Take over results that were observed elsewhere."""
@@ -62,7 +73,7 @@ class SandboxEnvironment:
         ran = [(node, *self._call(node)) for node in nodes if node.calls_tool]
         for node, _, outcome in ran:
             if outcome.value is not None:
-                self._values[node.id] = outcome.value
+                self.values[node.id] = outcome.value
         return tuple(
             ToolCall(node.name, arguments, outcome.text, node.id)
             for node, arguments, outcome in ran
@@ -88,9 +99,9 @@ class SandboxEnvironment:
 
     def _look_up(self, reference: str, target: str) -> Any:
         node_id, field = target, ""
-        if node_id not in self._values:
+        if node_id not in self.values:
             node_id, _, field = target.rpartition(".")
-        known = self._values.get(node_id)
+        known = self.values.get(node_id)
         if known is None:
             raise UnresolvedError(
                 f"{reference} refers to a result that is not there: "

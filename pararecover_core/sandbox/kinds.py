@@ -110,9 +110,15 @@ def text_kind(name: str, noun: str, samples: tuple[str, ...] = ()) -> Kind:
     return Kind(name, "string", noun, check, sample, lambda v: f'"{v}"')
 
 
-def list_kind(name: str, noun: str) -> Kind:
-    """A list that only tools make; must not be empty."""
-    return Kind(name, "array", noun, lambda value: "" if value else "a list that is not empty")
+def list_kind(name: str, noun: str, item: type) -> Kind:
+    """A list that only tools make, of ``float`` (any number) or ``str``; must not be empty."""
+    types, word = ((int, float), "numbers") if item is float else ((str,), "texts")
+
+    def check(value: Any) -> str:
+        legal = value and all(isinstance(v, types) and not isinstance(v, bool) for v in value)
+        return "" if legal else f"a list of {word} that is not empty"
+
+    return Kind(name, "array", noun, check)
 
 
 def _check_date(value: Any) -> str:

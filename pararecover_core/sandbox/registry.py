@@ -216,15 +216,18 @@ def call_fault(found: SandboxTool, arguments: Mapping[str, Any]) -> str:
     for name in found.required:
         if name not in arguments:
             return f"missing required parameter '{name}' for {found.name}."
-    for name, value in arguments.items():
-        kind = found.inputs[name].kind
-        is_bool = isinstance(value, bool)
-        if not isinstance(value, _PYTHON_TYPES[kind.json_type]) or (
-            is_bool and kind.json_type != "boolean"
-        ):
-            given = _JSON_NAMES.get(type(value), type(value).__name__)
-            return f"parameter '{name}' of {found.name} must be {kind.json_type}, got {given}."
-        expected = kind.check(value)
-        if expected:
-            return f"invalid value {dumps(value)} for parameter '{name}': expected {expected}."
+    faults = (value_fault(found, name, value) for name, value in arguments.items())
+    return next(filter(None, faults), "")
+
+
+def value_fault(found: SandboxTool, name: str, value: Any) -> str:
+    """Why the value of a defined parameter is illegal, or "" where it is legal."""
+    kind = found.inputs[name].kind
+    is_bool = isinstance(value, bool) and kind.json_type != "boolean"
+    if is_bool or not isinstance(value, _PYTHON_TYPES[kind.json_type]):
+        given = _JSON_NAMES.get(type(value), type(value).__name__)
+        return f"parameter '{name}' of {found.name} must be {kind.json_type}, got {given}."
+    expected = kind.check(value)
+    if expected:
+        return f"invalid value {dumps(value)} for parameter '{name}': expected {expected}."
     return ""

@@ -3,20 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pararecover_core.literals import loads
-from pararecover_core.plan import RESPONSE, Plan
+from pararecover_core.plan import RESPONSE, Plan, text_of
 from pararecover_core.records import Round, ToolCall
-from pararecover_core.sandbox.environment import noted_result
+from pararecover_core.sandbox.environment import noted_result, result_value
 
 Fact = tuple[str, Any]
 """A tool and the result that it gave."""
-
-
-def _value(text: str) -> Any:
-    try:
-        return loads(text) if text else None
-    except ValueError:
-        return None
 
 
 def facts(plan: Plan, rounds: Iterable[Round]) -> list[Fact]:
@@ -38,8 +30,8 @@ def facts(plan: Plan, rounds: Iterable[Round]) -> list[Fact]:
         if node.id not in behind or not node.calls_tool:
             continue
         text = seen[node.id].result if node.id in seen else noted_result(node.description)
-        value = _value(text)
-        if isinstance(value, dict) and "error" not in value:
+        value = result_value(text)
+        if value is not None:
             found.append((node.name, value))
     return found
 
@@ -47,3 +39,14 @@ def facts(plan: Plan, rounds: Iterable[Round]) -> list[Fact]:
 def reached_goals(found: Sequence[Fact], goals: Sequence[Fact]) -> bool:
     """Whether every goal is among the facts (``correct``: ours; the paper's is ``reached``)."""
     return all(goal in found for goal in goals)
+
+
+def correct(rounds: Sequence[Round], goals: Sequence[Sequence[Any]]) -> bool:
+    """Whether a run's answer holds every goal fact of its instance.
+
+    Args:
+        rounds: The run's rounds, N >= 1; the last plan's response is the answer.
+        goals: The instance's goal facts, each a tool and its result.
+    """
+    found = facts(rounds[-1].plan, rounds)
+    return reached_goals(found, [(text_of(tool), value) for tool, value in goals])

@@ -24,7 +24,7 @@ Diet = Annotated[
     str, choice_kind("diet", "the diet", ("vegan", "vegetarian", "gluten-free", "low-salt"))
 ]
 RecipeId = Annotated[str, id_kind("recipe_id", "the recipe", "RC")]
-Ingredients = Annotated[list[str], list_kind("ingredient_list", "the ingredient list")]
+Ingredients = Annotated[list[str], list_kind("ingredient_list", "the ingredient list", str)]
 Kilocalories = Annotated[
     float,
     number_kind("kilocalories", "the energy", 1, 20_000, sample=(150, 900), unit="kilocalories"),

@@ -15,7 +15,7 @@ DataSet = Annotated[
         ("bike counts", "river levels", "ticket sales", "bee hives", "bus delays", "coffee prices"),
     ),
 ]
-Series = Annotated[list[float], list_kind("series", "the series")]
+Series = Annotated[list[float], list_kind("series", "the series", float)]
 Number = Annotated[float, number_kind("number", "the number", -1e9, 1e9, sample=(10, 90))]
 
 
