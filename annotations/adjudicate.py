@@ -4,8 +4,8 @@ The gold score of a sub-dimension is what an adjudicator decided, else what all 
 on, else there is none: no tie is broken by order, by majority or by a mean. Where a single
 annotator scored, their score stands for the human score, and its basis says so.
 
-Scores that were given in a batch count once their annotator has submitted the item; scores that
-came from a file count at once.
+Which scores count says ``gold``: those of a batch once their annotator has submitted the item,
+those of a file at once.
 """
 
 import itertools
@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from annotations.batches import load_batch
+from annotations.gold import PEOPLE
 from annotations.score_log import refresh_summary
 from pararecover_core.errors import InputError, StaleScoreError, StoreError
+from pararecover_core.pairing import gold_value
 from pararecover_core.rubric import JUDGED, LEVELS
 
 if TYPE_CHECKING:
@@ -176,13 +178,13 @@ def human_score(
     Returns:
         The decision, else the score that all N agree on, else no value.
     """
-    values = {opinion.value for opinion in opinions}
+    value = gold_value([opinion.value for opinion in opinions], adjudicated)
     if adjudicated is not None:
-        value, basis = adjudicated, Basis.ADJUDICATED
-    elif len(values) == 1:
-        value, basis = values.pop(), Basis.AGREED if len(opinions) > 1 else Basis.SINGLE
+        basis = Basis.ADJUDICATED
+    elif value is not None:
+        basis = Basis.AGREED if len(opinions) > 1 else Basis.SINGLE
     else:
-        value, basis = None, Basis.DISAGREED if values else Basis.NONE
+        basis = Basis.DISAGREED if opinions else Basis.NONE
     return HumanScore(
         replan,
         dimension,
@@ -235,12 +237,9 @@ def item_figures(items: Collection[ItemAgreement]) -> PairFigures:
 
 # ---- reading -------------------------------------------------------------------------------
 
-_OPINIONS = """
+_OPINIONS = f"""
 SELECT s.replan, s.dimension, substr(s.scorer, 7) AS annotator, s.value, s.note, s.at, s.revealed
-FROM score_current AS s
-WHERE s.scorer LIKE 'human:%' AND s.value IS NOT NULL
-  AND (s.batch IS NULL OR EXISTS (SELECT 1 FROM assignment AS a WHERE a.batch = s.batch
-    AND a.replan = s.replan AND a.annotator = substr(s.scorer, 7) AND a.submitted_at IS NOT NULL))
+{PEOPLE}
 """
 _ORDER = " ORDER BY s.replan, s.dimension, annotator"
 

@@ -1,5 +1,7 @@
 """The two sides of an agreement, from the store: whom to compare, over which replans.
 
+Which scores of people count says ``gold``: those of a batch once the item is submitted.
+
 A spreadsheet goes the same way (``pararecover_core.score_files``): both end in ``pairing.pair``.
 """
 
@@ -10,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
+from annotations.gold import counts
 from annotations.store import Store
 from pararecover_core.pairing import GOLD, HUMAN, Cell, CellKey, pair
 from pararecover_core.records import Score
@@ -72,7 +75,7 @@ class Named(NamedTuple):
 
 def state(store: Store) -> State:
     """Changes whenever figures could: newest entries and numbers of records."""
-    tables = ("score_log", "gold")
+    tables = ("score_log", "gold", "event_log")
     query = ", ".join(f"(SELECT COALESCE(MAX(entry), 0) FROM {table})" for table in tables)
     counted = ("instance", "replan", "batch", "batch_item")
     query += "".join(f", (SELECT COUNT(*) FROM {table})" for table in counted)
@@ -166,13 +169,13 @@ _GOLD = "SELECT s.replan, s.dimension, s.value FROM gold_current s WHERE s.value
 _SCORES = (
     "SELECT s.replan, s.dimension, s.scorer, s.value, s.revealed, "
     "CASE WHEN s.value IS NULL THEN substr(s.note, 1, 200) ELSE '' END "
-    "FROM score_log s WHERE s.scorer IN (SELECT value FROM json_each(?))"
+    f"FROM score_log s WHERE s.scorer IN (SELECT value FROM json_each(?)) AND {counts('s')}"
 )
 _OLDEST_FIRST = " ORDER BY s.scorer, s.replan, s.entry"
 
 
 def _newest(rows: Iterable[tuple[Any, ...]], *, revealed: bool) -> Iterable[Score]:
-    """The newest score of each scorer and cell; of people, by choice, the newest blind one.
+    """The newest score of each scorer and cell that counts; of people, by choice, blind ones.
 
     Args:
         rows: What ``_SCORES`` selects, oldest first.

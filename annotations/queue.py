@@ -22,6 +22,7 @@ from annotations import claims
 from annotations.batches import load_batch
 from annotations.blind import Reveal, Shown
 from annotations.claims import State, WorkItem, scorer_of
+from annotations.score_log import refresh_summary
 from pararecover_core.errors import StoreError
 
 if TYPE_CHECKING:
@@ -244,6 +245,7 @@ def submit(store: "Store", batch: int, annotator: str, replan: str, *, event: st
             claims.change(
                 db, item, annotator, state=State.SUBMITTED, touched_at=now, submitted_at=now
             )
+            refresh_summary(db, [replan])  # its scores count from now on
         return claims.load_item(db, info, annotator, replan)
 
 

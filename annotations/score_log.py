@@ -14,8 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from annotations.gold import standing
 from pararecover_core.errors import InputError, StaleScoreError, StoreError
 from pararecover_core.literals import dumps, loads
+from pararecover_core.pairing import HUMAN, gold_value
 from pararecover_core.rubric import LEVELS, sde_rubric
 
 Action = Literal["score", "note", "clear", "undo", "import"]
@@ -309,14 +311,14 @@ def summarise(
 ) -> Summary:
     """Figures of one replan, for filters and lists.
 
-    People's value of a sub-dimension is the gold value, else the mean over people; judges' value
-    is the mean over judges. SI, DR and ES are means over the sub-dimensions that have a value;
-    S5 as computed and E5 of the program count once anybody scored in their group. The total is
-    the mean of those of the three that exist.
+    People's value of a sub-dimension is the gold score (``pairing.gold_value``: none where they
+    disagree and nobody decided); judges' value is the mean over judges. SI, DR and ES are means
+    over the sub-dimensions that have a value; S5 as computed and E5 of the program count once
+    anybody scored in their group. The total is the mean of those of the three that exist.
 
     Args:
         s5: S5 of the new plan, None where it is unknown.
-        scores: (sub-dimension, scorer, value) of the current scores; None is passed over.
+        scores: (sub-dimension, scorer, value) of the scores that count; None is passed over.
         gold: Adjudicated value by sub-dimension.
 
     Returns:
@@ -331,7 +333,8 @@ def summarise(
             kind = kind if kind in by_kind else "program"
             by_kind[kind].setdefault(dimension, []).append(value)
             scorers[kind].add(scorer)
-    people = {d: fmean(values) for d, values in by_kind["human"].items()} | dict(gold or {})
+    ruled = {d: gold_value(values) for d, values in by_kind["human"].items()}
+    people = {d: value for d, value in ruled.items() if value is not None} | dict(gold or {})
     judges = {d: fmean(values) for d, values in by_kind["judge"].items()}
     program = {d: fmean(values) for d, values in by_kind["program"].items()}
     if s5 is not None:
@@ -372,8 +375,11 @@ def refresh_summary(connection: sqlite3.Connection, replans: Iterable[str]) -> N
 
 def _summary_of(connection: sqlite3.Connection, replan: str) -> Summary:
     scores = connection.execute(
-        "SELECT dimension, scorer, value FROM score_current WHERE replan = ?", (replan,)
+        "SELECT dimension, scorer, value FROM score_current "
+        "WHERE replan = ? AND scorer NOT GLOB 'human:*'",
+        (replan,),
     ).fetchall()
+    people = standing(connection, [replan])
     gold = connection.execute(
         "SELECT dimension, value FROM gold_current WHERE replan = ? AND value IS NOT NULL",
         (replan,),
@@ -381,7 +387,8 @@ def _summary_of(connection: sqlite3.Connection, replan: str) -> Summary:
     s5 = connection.execute("SELECT s5 FROM replan WHERE key = ?", (replan,)).fetchone()
     return summarise(
         s5["s5"] if s5 else None,
-        [(row["dimension"], row["scorer"], row["value"]) for row in scores],
+        [(row["dimension"], row["scorer"], row["value"]) for row in scores]
+        + [(one.dimension, HUMAN + one.annotator, one.value) for one in people],
         {row["dimension"]: row["value"] for row in gold},
     )
 

@@ -10,7 +10,7 @@ Source: paper section 3.3; the gold rule is ours.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -146,6 +146,23 @@ class SideScore(msgspec.Struct, frozen=True, gc=False):
     note: str = ""
 
 
+def gold_value(values: Collection[float], adjudicated: float | None = None) -> float | None:
+    """The gold rule: what all people together say about a cell.
+
+    Args:
+        values: The score of each annotator that counts; order has no say.
+        adjudicated: The adjudicator's score, None where there is none.
+
+    Returns:
+        The adjudicated score, else the one that all annotators agree on (also the only one's),
+        else None: no tie is broken by order, by majority or by a mean.
+    """
+    if adjudicated is not None:
+        return adjudicated
+    different = set(values)
+    return different.pop() if len(different) == 1 else None
+
+
 def gold_score(people: Sequence[Score], adjudicated: float | None = None) -> SideScore:
     """The score of all people together.
 
@@ -166,10 +183,8 @@ def gold_score(people: Sequence[Score], adjudicated: float | None = None) -> Sid
     if not given:
         absent = [scorer_score(score, NO_HUMAN).gap for score in people]
         return SideScore(None, min(absent, default=NO_HUMAN))
-    value = given[0].value
-    if any(score.value != value for score in given):
-        return SideScore(None, DISAGREE, notes)
-    return SideScore(value, note=notes)
+    value = gold_value([score.value for score in given if score.value is not None])
+    return SideScore(value, DISAGREE if value is None else "", notes)
 
 
 def scorer_score(score: Score | None, absent: str) -> SideScore:
