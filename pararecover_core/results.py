@@ -48,6 +48,7 @@ _NO_ERROR = re.compile(
     r"|\berror[ \-]free\b|(?:没有|无|未发现|未出现|不存在)(?:任何)?(?:错误|异常|失败|问题)",
     re.I,
 )
+_TROUBLE = re.compile(r"error|failure|exception|problem|错误|异常|失败|问题", re.I)
 _GOOD_START = re.compile(
     r"(?:\W|的|已|结果|执行|调用|工具)*"
     r"(?:success\w*|ok\b|done\b|completed?\b|成功|完成)(?!\w*\s*[:=]\s*(?:false|no)\b)",
@@ -233,11 +234,14 @@ def _shaped_like_an_error(text: str) -> ResultState | None:
 
 
 def _times_out(text: str) -> bool:
-    return bool(_TIMEOUT.search(_NO_TIMEOUT.sub(" ", text)))
+    return bool(_TIMEOUT.search(text) and _TIMEOUT.search(_NO_TIMEOUT.sub(" ", text)))
 
 
 def _prose_state(text: str) -> ResultState:
-    head = _NO_ERROR.sub(" ", text[:_HEAD]).strip()
+    head = text[:_HEAD]
+    if _TROUBLE.search(head):
+        head = _NO_ERROR.sub(" ", head)
+    head = head.strip()
     first = re.split(r"(?<=[.!?])\s|[。！？\n]", head, maxsplit=1)[0]
     if not head or _GOOD_START.match(head):
         return ResultState.OK

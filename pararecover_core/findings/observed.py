@@ -13,14 +13,13 @@ from pararecover_core.findings.causes import (
 )
 from pararecover_core.findings.model import Certainty, Finding, Where
 from pararecover_core.findings.scene import Scene
-from pararecover_core.results import ResultState, result_state
+from pararecover_core.results import ResultState
 from pararecover_core.taxonomy import ErrorType
 
 
 def observed(scene: Scene) -> Iterator[Finding]:
     """Findings from the results of this round, and from failures noted in earlier nodes."""
-    for call in scene.observations:
-        state = result_state(call.result)
+    for call, state in scene.seen:
         node = call.node
         if call.name and scene.by_name and call.name not in scene.by_name:
             planned = scene.plan.by_id.get(node)

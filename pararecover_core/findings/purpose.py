@@ -122,7 +122,7 @@ def _changes_between(scene: Scene, earlier: Node, later: Node) -> bool:
     return not later.parameters and scene.waits_for(later.id, earlier.id)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def words_of(text: str) -> frozenset[str]:
     """The words of a name or sentence, shortened to their stems."""
     return frozenset(

@@ -77,7 +77,8 @@ class Scene:
         self.observations = tuple(observations)
         self.by_name = tools_by_name(tools)
         self.reader = ReferenceReader(plan)
-        self.states = {c.node: result_state(c.result) for c in self.observations if c.node}
+        self.seen = tuple((call, result_state(call.result)) for call in observations)
+        self.states = {call.node: state for call, state in self.seen if call.node}
         self._waits: dict[tuple[str, str], bool] = {}
         self._steps_left = _STEPS
         self.result_of = {c.node: c.result for c in self.observations if c.node}
