@@ -545,10 +545,11 @@ def test_leaving_the_page_and_coming_back(scoring: Server, annotate: Callable[..
     page = watch.page
     press(page, "15", 30)
     settled(page)
-    page.get_by_role("link", name="Calibrate").click()
+    menu = page.get_by_test_id("stSidebarNav")
+    menu.get_by_role("link", name="Calibrate").click()
     page.wait_for_selector(".bench", state="detached")
     page.keyboard.press("0")  # no page there takes it
-    page.get_by_role("link", name="Annotate").click()
+    menu.get_by_role("link", name="Annotate").click()
     page.wait_for_selector(READY)
     press(page, "0", 30)
     settled(page)
