@@ -450,6 +450,11 @@ class TestWhole:
         look(*nodes)
         assert time.process_time() - started < 8
 
+    def test_a_name_of_2_mb_is_cut_in_the_message(self):
+        (finding,) = hints_aside(look(node("1", "a" * 2_000_000, {"b" * 2_000_000: 1})))
+        assert len(finding.message) == 500
+        assert finding.suggestion == ""
+
     def test_values_and_results_of_2_mb_take_no_time(self):
         big = "x" * 1_000_000 + '"a1b2c3d4", ' * 90_000
         started = time.process_time()

@@ -30,6 +30,8 @@ __all__ = [
     "result_state",
 ]
 
+_MESSAGE = 500
+"""Longest message: names and ids come from files and may be of any length."""
 LIMIT = 8
 """Most findings of one record; the most certain ones of each type come first."""
 
@@ -105,6 +107,8 @@ def _one(group: list[Finding]) -> Finding:
     nodes = tuple(dict.fromkeys([first.node, *(finding.node for finding in group)]))
     nodes = tuple(node for node in nodes if node)
     message = first.message
+    if len(message) > _MESSAGE:
+        message = message[: _MESSAGE - 3] + "..."
     if len(nodes) > 1:
         rest = nodes[1:]
         shown = ", ".join(rest[:6]) + (f" and {len(rest) - 6} more" if len(rest) > 6 else "")

@@ -15,6 +15,8 @@ from pararecover_core.taxonomy import ErrorType
 
 _NEAR = 60.0
 """Likeness in percent from which a name is offered as the one that was meant."""
+_NAME = 200
+"""A longer text is no name, and is not compared with any."""
 _DEPTH = 4
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -42,7 +44,7 @@ def tools_by_name(tools: Sequence[Tool]) -> dict[str, list[Tool]]:
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """The known name that is most like a wrong one, "" where none is."""
-    if not known or not name:
+    if not known or not name or len(name) > _NAME:
         return ""
     best = process.extractOne(name, known, scorer=fuzz.WRatio, score_cutoff=_NEAR)
     return str(best[0]) if best else ""
