@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from annotations.gold import standing
 from annotations.search_index import match_text
 from annotations.search_schema import ERROR_BITS, OTHER_BIT
 from annotations.search_table import FIGURES, NONE, Array, Table, table
+from pararecover_core.pairing import gold_value
 
 if TYPE_CHECKING:
     from annotations.store import Store
