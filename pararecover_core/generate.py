@@ -3,23 +3,22 @@
 Source: paper section 2.1.3 and appendix F (tables 10 and 11: counts by type, level and round).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from enum import StrEnum
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from pararecover_core.errors import InputError
 from pararecover_core.inject import make_instance
 from pararecover_core.literals import dumps
+from pararecover_core.parallel import ordered
 from pararecover_core.records import Instance
-from pararecover_core.sandbox.compose import compose
+from pararecover_core.sandbox.compose import Shape, compose
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.taxonomy import ErrorType
 
 _TRIES = 400
-_CHUNK = 50
 
 _E = ErrorType
 LEVEL_1: dict[ErrorType, int] = {
@@ -90,12 +89,26 @@ def error_plan(level: int, count: int, seed: str, mix: Mix) -> list[tuple[ErrorT
     return [tuple(types[index] for types in drawn if index < len(types)) for index in range(count)]
 
 
+_DEPTHS = {1: 1, 2: 3, 3: 4}
+"""Layers that a task must have to carry so many errors, one a round."""
+_BRANCHING = frozenset({_E.SERIAL_ERROR, _E.DEPENDENCE_ERROR, _E.NULL_ERROR, _E.TIMEOUT_ERROR})
+"""Errors that need a second branch, at the latest where another error came before them."""
+
+
+def _shape(types: tuple[ErrorType, ...], name: str) -> Shape | None:
+    """The shape of a task that can carry these errors; None where any will do."""
+    single = len(types) == 1 and types[0] in (_E.NULL_ERROR, _E.TIMEOUT_ERROR)
+    if single or (len(types) == 1 and types[0] not in _BRANCHING):
+        return None
+    return Draw("shape", name).choice((Shape.PARALLEL, Shape.PARALLEL_THEN_SEQUENCE))
+
+
 def one_instance(job: tuple[int, tuple[ErrorType, ...]], *, seed: str, level: int) -> Instance:
     """The instance of one place in the file; it depends on its arguments alone."""
     index, types = job
     for attempt in range(_TRIES):
         name = f"{seed}/{level}/{index}/{attempt}"
-        task = compose(name)
+        task = compose(name, shape=_shape(types, name), depth=_DEPTHS[len(types)])
         made = make_instance(
             task, types, seed=name, number=index + 1, query_id=f"{level}{index + 1:05d}"
         )
@@ -131,30 +144,9 @@ def generate(
     Raises:
         InputError: The level is neither 1 nor 2.
     """
-    jobs = list(enumerate(error_plan(level, count, seed, mix)))
+    jobs = enumerate(error_plan(level, count, seed, mix))
     make = partial(one_instance, seed=seed, level=level)
-    if executor is None:
-        yield from map(make, jobs)
-        return
-    yield from _ordered(executor, partial(_many, make), jobs)
-
-
-def _many(
-    make: Callable[[tuple[int, tuple[ErrorType, ...]]], Instance],
-    jobs: list[tuple[int, tuple[ErrorType, ...]]],
-) -> list[Instance]:
-    return [make(job) for job in jobs]
-
-
-def _ordered(
-    executor: Executor, work: Callable[[Any], list[Instance]], jobs: list[Any]
-) -> Iterator[Instance]:
-    """Results in order, with a bounded number of chunks under way."""
-    chunks = iter([jobs[i : i + _CHUNK] for i in range(0, len(jobs), _CHUNK)])
-    waiting = [executor.submit(work, chunk) for chunk in islice(chunks, 8)]
-    while waiting:
-        yield from waiting.pop(0).result()
-        waiting.extend(executor.submit(work, chunk) for chunk in islice(chunks, 1))
+    yield from ordered(make, jobs, executor)
 
 
 def published(instance: Instance) -> dict[str, Any]:

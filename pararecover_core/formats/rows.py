@@ -282,6 +282,9 @@ class RowReader:
         stated = read_source(header.first(row, "source"))
         if stated is not None:
             return stated
+        made = row.get("sandbox")
+        if isinstance(made, Mapping):  # our own generator says whose run went wrong
+            return Source.ROLLOUT if made.get("agent") else Source.SANDBOX
         reason = header.first(row, "error_reason")
         if _CJK.search("".join(labels)) or (isinstance(reason, str) and _CJK.search(reason)):
             return Source.ROLLOUT

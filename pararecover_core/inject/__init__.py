@@ -146,7 +146,8 @@ def make_instance(
     first = start(task)
     for number_of_draw in range(_DRAWS):
         draw = Draw("inject", seed, number_of_draw, *types)
-        made = _errors(task, types, first, draw.integer(0, room), draw)
+        early = min(draw.integer(0, room), draw.integer(0, room))
+        made = _errors(task, types, first, early if len(types) > 1 else draw.integer(0, room), draw)
         if made is not None:
             state, changes = made
             return sandbox_instance(

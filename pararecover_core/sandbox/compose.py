@@ -272,12 +272,13 @@ class _Builder:
         return None
 
 
-def compose(seed: str, *, shape: Shape | None = None, distractors: int = 4) -> Task:
+def compose(seed: str, *, shape: Shape | None = None, depth: int = 1, distractors: int = 4) -> Task:
     """Compose one task.
 
     Args:
         seed: Any text; the same seed gives the same task on every machine.
         shape: How the calls hang together; drawn where None.
+        depth: Least number of layers, at most 5.
         distractors: How many listed tools the task does not need, >= 0.
 
     Returns:
@@ -287,20 +288,21 @@ def compose(seed: str, *, shape: Shape | None = None, distractors: int = 4) -> T
         draw = Draw("task", seed, attempt)
         chosen = shape or draw.choice(tuple(Shape))
         builder = _Builder(draw)
-        _build(builder, chosen)
-        if len(builder.steps) >= 2:
+        _build(builder, chosen, depth)
+        if len(builder.steps) >= 2 and max(builder.layers) >= depth:
             return _finish(builder, seed, chosen, distractors)
     raise AssertionError(f"no task could be composed from the seed {seed!r}")
 
 
-def _build(builder: _Builder, shape: Shape) -> None:
+def _build(builder: _Builder, shape: Shape, depth: int) -> None:
     draw = builder.draw
     if shape is Shape.SEQUENCE:
-        _chain(builder, builder.start(), draw.integer(1, MAX_DEPTH - 1))
+        _chain(builder, builder.start(), draw.integer(max(1, depth - 1), MAX_DEPTH - 1))
         return
+    longest = max(2, depth - 1)
     ends = []
     for _ in range(draw.integer(2, MAX_WIDTH if shape is Shape.PARALLEL else 4)):
-        end = _chain(builder, builder.start(), draw.integer(0, 2))
+        end = _chain(builder, builder.start(), draw.integer(0, longest))
         if end is not None:
             ends.append(end)
     if shape is Shape.PARALLEL_THEN_SEQUENCE:
