@@ -376,10 +376,31 @@ def _rows(db: sqlite3.Connection, numbers: Sequence[int], hidden: _Hidden) -> tu
     ).fetchall()
     by_number = {row["n"]: row for row in rows}
     marks = _marks(db, [row["replan_key"] for row in rows if row["replan_key"]])
-    return tuple(_row(by_number[n], hidden, marks) for n in numbers if n in by_number)
+    labels = _labels(db, [row["instance_key"] for row in rows])
+    return tuple(_row(by_number[n], hidden, marks, labels) for n in numbers if n in by_number)
 
 
-def _row(row: sqlite3.Row, hidden: _Hidden, marks: Mapping[str, dict[str, float]]) -> Row:
+def _labels(db: sqlite3.Connection, instances: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Error labels of instances in order of rounds, as they were given."""
+    found = db.execute(
+        "SELECT instance, error_type FROM instance_error WHERE instance IN "
+        "(SELECT value FROM json_each(?)) ORDER BY round, error_type",
+        (orjson.dumps(list(instances)).decode(),),
+    )
+    labels: dict[str, tuple[str, ...]] = {}
+    for row in found:
+        known = labels.get(row["instance"], ())
+        if row["error_type"] not in known:
+            labels[row["instance"]] = (*known, row["error_type"])
+    return labels
+
+
+def _row(
+    row: sqlite3.Row,
+    hidden: _Hidden,
+    marks: Mapping[str, dict[str, float]],
+    labels: Mapping[str, tuple[str, ...]],
+) -> Row:
     blind, blind_tags = row["replan_n"] in hidden.replans, row["instance_n"] in hidden.instances
     figures = {name: row[name] for name in FIGURES if row[name] is not None}
     own = dict(marks.get(row["replan_key"] or "", {}))
@@ -395,7 +416,7 @@ def _row(row: sqlite3.Row, hidden: _Hidden, marks: Mapping[str, dict[str, float]
         level=row["level"],
         source=row["source"],
         agent="" if blind else row["agent"],
-        errors=() if blind_tags else labels_of(row["errors"]),
+        errors=() if blind_tags else labels.get(row["instance_key"], ()),
         rounds=round_now if row["run"] is None or blind else row["run"],
         run=row["run"] is not None and not blind,
         round_gt=row["round_gt"],

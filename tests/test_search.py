@@ -166,6 +166,10 @@ class TestFilter:
         assert row.marks == {**dict.fromkeys(JUDGED, 1.0), "S5": 1.0}
         assert row.figures["gap"] == 0.5
 
+    def test_labels_are_shown_in_order_of_rounds_and_as_given(self, store):
+        assert find(store, "r2-agent-a").errors == ("Type_Error", "Null_Error")
+        assert find(store, "i3").errors == ("异常应对错误",)
+
     def test_pages(self, store):
         found = search(store, Filter(), size=3, page=2)
         assert ([row.key for row in found.rows], found.total, found.pages) == (["i3"], 4, 2)
