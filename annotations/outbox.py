@@ -13,7 +13,7 @@ import msgspec
 
 from annotations import queue, score_log
 from annotations.batches import load_batch
-from annotations.claims import State, WorkItem, load_item, scorer_of
+from annotations.claims import State, load_item, scorer_of
 from annotations.score_log import LogEntry, Saved, ScoreEntry
 from pararecover_core.errors import InputError, ParaRecoverError, StaleScoreError
 from pararecover_core.rubric import sde_rubric
@@ -203,19 +203,15 @@ def _on_item(store: "Store", annotator: str, act: Act) -> Ack:
     note = (act.note or "")[:MAX_NOTE]
     where = (store, act.batch, annotator, act.item)
     if act.kind == "skip":
-        item = queue.skip(*where, event=act.event, note=note)
+        queue.skip(*where, event=act.event, note=note)
     elif act.kind == "flag":
-        item = queue.flag(*where, event=act.event, note=note)
+        queue.flag(*where, event=act.event, note=note)
     elif act.kind == "submit":
-        item = queue.submit(*where, event=act.event)
+        queue.submit(*where, event=act.event)
     elif act.kind == "reveal":
-        item = queue.reveal(*where, event=act.event)
+        queue.reveal(*where, event=act.event)
     elif act.kind == "note":
-        item = queue.note(*where, event=act.event, note=note)
+        queue.note(*where, event=act.event, note=note)
     else:
         raise InputError(act.kind, "no sub-dimension", "one", "Reload the page")
-    return {"at": _when(item)}
-
-
-def _when(item: WorkItem) -> str:
-    return max(item.submitted_at, item.revealed_at, item.claimed_at)
+    return {"at": store.now()}

@@ -15,6 +15,7 @@ import streamlit as st
 from annotations import desk
 from annotations.database import held
 from annotations.workbench import rubric_data
+from pararecover_core.errors import ParaRecoverError
 from pararecover_core.rubric import sde_rubric
 from ui import session
 from ui.shell import asset
@@ -100,14 +101,20 @@ def _heard(state: _State) -> Callable[[], None]:
 
     def heard() -> None:
         message = st.session_state[_BENCH].get("outbox")
-        if isinstance(message, Mapping):
+        who = _who_is_it()
+        if isinstance(message, Mapping) and all(message.get(k) == who[k] for k in who):
             state.feed = _answer(state, message)
 
     return heard
 
 
 def _answer(state: _State, message: Mapping[str, Any]) -> dict[str, Any]:
-    state.at, feed = desk.respond(session.store(), session.user().name, state.at, message)
+    here = session.store(), session.user().name
+    try:
+        state.at, feed = desk.respond(*here, state.at, message)
+    except ParaRecoverError as error:  # the item is gone: another database stands at that path
+        state.at, feed = desk.respond(*here, desk.open_desk(*here), {})
+        feed["notice"] = str(error)
     return feed
 
 

@@ -20,6 +20,7 @@ from pararecover_core.plan import Plan
 from pararecover_core.records import Instance, Replan, Score, Source, ToolCall, parse_tools
 from pararecover_core.rubric import JUDGED
 from tests.browser.conftest import (
+    COOKIE,
     Server,
     Watch,
     environment,
@@ -559,3 +560,21 @@ def test_leaving_the_page_and_coming_back(scoring: Server, annotate: Callable[..
         ("S3", 0.0, 1),
     ]
     watch.check()
+
+
+def test_a_change_of_name_keeps_scores_apart(scoring: Server, annotate: Callable[..., Watch]):
+    page = annotate(scoring, "Eve").page
+    press(page, "1")
+    settled(page)
+    page.get_by_role("button", name="Change name").click()
+    page.wait_for_selector(".bench", state="detached")
+    page.goto("about:blank")
+    page.context.clear_cookies()
+    page.context.add_cookies([{"name": COOKIE, "value": "Eve.b", "url": scoring.url}])
+    page.goto(f"{scoring.url}/annotate")
+    page.wait_for_selector(READY)
+    assert shown(page) == {}
+    press(page, "0")
+    settled(page)
+    assert [row[2] for row in rows(scoring.db, "Eve")] == [1.0]
+    assert [row[2] for row in rows(scoring.db, "Eve.b")] == [0.0]

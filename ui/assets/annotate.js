@@ -298,7 +298,9 @@ function makeBench(host, config, send) {
     at.sent += 1;
     at.sentAt = performance.now();
     if (!at.askedAt) at.askedAt = at.sentAt;
-    send({ n: at.sent, token: at.token, ...at.move, have: have(), full: at.full, acts: outbox.all() });
+    const { store, annotator } = config; // whose acts these are, whoever is there by now
+    const wish = { token: at.token, ...at.move, have: have(), full: at.full };
+    send({ n: at.sent, store, annotator, ...wish, acts: outbox.all() });
   }
 
   function receive(data) {

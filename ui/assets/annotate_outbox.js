@@ -6,7 +6,7 @@
  */
 
 function makeOutbox(store, annotator) {
-  const prefix = `pararecover.outbox.${store}.${annotator}.`;
+  const prefix = `pararecover.outbox/${store}/${encodeURIComponent(annotator)}/`;
   let acts = [];
   let counter = 0;
   let keeps = true;
