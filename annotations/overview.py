@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pararecover_core.errors import InputError
 from pararecover_core.formats.guard import guard
 from pararecover_core.formats.items import Reject
 
@@ -110,10 +111,25 @@ def rejects_csv(rejects: Iterable[Reject]) -> bytes:
     return text.getvalue().encode("utf-8-sig", "replace")
 
 
+def copy_database(store: "Store", target: Path) -> Path:
+    """Write a consistent copy of the database file, while others go on writing to it.
+
+    Returns:
+        The target.
+
+    Raises:
+        InputError: There is such a file already.
+    """
+    if target.exists():
+        raise InputError(str(target), "a file", "a new file", "Move it away, then copy again")
+    with store.read() as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
+    return target
+
+
 def snapshot(store: "Store") -> bytes:
-    """A consistent copy of the database file, while others go on writing to it."""
+    """A consistent copy of the database file, to download; it is held in memory."""
     with tempfile.TemporaryDirectory(prefix="pararecover-") as folder:
         copy = Path(folder) / "copy.db"
-        with store.read() as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
+        copy_database(store, copy)
         return copy.read_bytes()

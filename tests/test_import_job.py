@@ -6,8 +6,9 @@ import threading
 import pytest
 
 from annotations.import_job import ImportJob, Upload
-from annotations.overview import overview, rejects_csv, snapshot, state_of
+from annotations.overview import copy_database, overview, rejects_csv, snapshot, state_of
 from annotations.store import Store
+from pararecover_core.errors import InputError
 from pararecover_core.formats.items import Place, Reject
 from tests.store_data import entry, one_replan
 
@@ -144,3 +145,10 @@ def test_a_snapshot_opens_and_holds_the_same(store, tmp_path):
     copy = tmp_path / "copy.db"
     copy.write_bytes(snapshot(store))
     assert Store(copy).counts() == store.counts()
+
+
+def test_a_copy_overwrites_nothing(store, tmp_path):
+    copy_database(store, tmp_path / "copy.db")
+    assert Store(tmp_path / "copy.db").counts() == store.counts()
+    with pytest.raises(InputError, match=r"copy\.db: got a file, expected a new file"):
+        copy_database(store, tmp_path / "copy.db")

@@ -4,10 +4,11 @@ import io
 
 import streamlit as st
 
-from annotations.overview import snapshot
+from annotations.overview import copy_database, snapshot
 from annotations.store import Store
 from pararecover_core.formats import write_scores
 from ui import session
+from ui.messages import attempt, show_note
 
 _FORMS = {
     "CSV": ("csv", "text/csv"),
@@ -15,6 +16,9 @@ _FORMS = {
     "JSONL": ("jsonl", "application/jsonl"),
 }
 _WHOSE = {"Everybody": "", "People": "human:", "Judges": "judge:", "Me": "me"}
+
+_DOWNLOADED = 300_000_000
+"""Bytes up to which a database is downloaded, for which it passes through memory."""
 
 
 def draw() -> None:
@@ -42,10 +46,21 @@ def _downloads(store: Store, whose: str, kind: str) -> None:
         "Download scores", lambda: _scores(store, scorer, form), f"scores.{form}", mime,
         type="primary", on_click="ignore", width="stretch",
     )  # fmt: skip
-    copy.download_button(
-        "Download database", lambda: snapshot(store), f"{store.path.stem}-copy.db",
-        "application/vnd.sqlite3", on_click="ignore", width="stretch",
-    )  # fmt: skip
+    with copy:
+        _database(store)
+
+
+def _database(store: Store) -> None:
+    name = f"{store.path.stem}-copy.db"
+    if store.path.stat().st_size <= _DOWNLOADED:
+        st.download_button(
+            "Download database", lambda: snapshot(store), name, "application/vnd.sqlite3",
+            on_click="ignore", width="stretch",
+        )  # fmt: skip
+    elif st.button("Copy database", help="Too large to download", width="stretch"):
+        copied = attempt(copy_database, store, store.path.with_name(name))
+        if copied is not None:
+            show_note(f"Copied to {copied}")
 
 
 def _scores(store: Store, scorer: str, form: str) -> bytes:
