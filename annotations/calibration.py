@@ -297,7 +297,8 @@ def _or_dash(value: float, digits: int, *, sign: bool = False) -> str:
 
 def _spans(figures: Figures) -> str:
     """Every figure with its interval, in words."""
-    names = dict(zip(MEASURES, ("EMA", "MAE", "People", "Judge", "Bias", "Kappa"), strict=True))
+    words = ("EMA", "MAE", "People", "Judge", "Bias", "Kappa", "Quadratic kappa", "Alpha", "AC2")
+    names = dict(zip(MEASURES, words, strict=True))
     parts = []
     for name, words in names.items():
         estimate = getattr(figures, name)

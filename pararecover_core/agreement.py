@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pararecover_core import agreement_chance as chance
 from pararecover_core.errors import AgreementError
 from pararecover_core.pairing import Cell, Coverage
 from pararecover_core.rubric import JUDGED, LEVELS
@@ -25,7 +26,10 @@ from pararecover_core.rubric import JUDGED, LEVELS
 SCALE: tuple[float, ...] = tuple(sorted(LEVELS))
 """Rows and columns of a confusion matrix, in order: 0, 0.5, 1."""
 
-MEASURES = ("ema", "mae", "human_mean", "judge_mean", "difference", "kappa")
+MEASURES = (
+    *("ema", "mae", "human_mean", "judge_mean", "difference"),
+    *("kappa", "kappa_quadratic", "alpha", "ac2"),
+)
 """The estimated figures of ``Figures``, in order."""
 
 ONE_LABEL = "undefined: one label used"
@@ -65,6 +69,9 @@ class Figures(msgspec.Struct, frozen=True):
         mae: Mean absolute error in [0, 1], in rubric points (eq. 6).
         difference: Judge mean minus human mean, in [-1, 1]; above 0 the judge is milder.
         kappa: Linearly weighted kappa, at most 1; 0 is chance.
+        kappa_quadratic: The same with quadratic weights.
+        alpha: Krippendorff's alpha, ordinal, at most 1; undefined where kappa is.
+        ac2: Gwet's AC2 with linear weights, at most 1; steady where one score is rare.
         kappa_note: Why kappa is undefined, or over how many sub-dimensions it is a mean.
         confusion: Counts; rows human 0, 0.5, 1, columns judge 0, 0.5, 1.
     """
@@ -78,9 +85,21 @@ class Figures(msgspec.Struct, frozen=True):
     judge_mean: Estimate
     difference: Estimate
     kappa: Estimate
+    kappa_quadratic: Estimate
+    alpha: Estimate
+    ac2: Estimate
     kappa_note: str
     confusion: tuple[tuple[int, int, int], ...]
     coverage: Coverage
+
+    @property
+    def signed(self) -> tuple[int, int, int, int, int]:
+        """Cells by judge minus human: -1, -0.5, 0, 0.5, 1."""
+        steps = [0] * 5
+        for human, row in enumerate(self.confusion):
+            for judge, count in enumerate(row):
+                steps[judge - human + 2] += count
+        return steps[0], steps[1], steps[2], steps[3], steps[4]
 
     def as_data(self) -> dict[str, Any]:
         """Flat JSON data: each figure under its name, its interval under _low and _high.
@@ -94,6 +113,7 @@ class Figures(msgspec.Struct, frozen=True):
             data[f"{name}_low"] = _or_none(estimate.low)
             data[f"{name}_high"] = _or_none(estimate.high)
         data["kappa_note"] = self.kappa_note
+        data["signed"] = list(self.signed)
         data["confusion"] = [list(row) for row in self.confusion]
         data["coverage"] = msgspec.to_builtins(self.coverage) | {"cells": self.coverage.cells}
         return data
@@ -328,22 +348,19 @@ def _square(counts: Floats) -> tuple[tuple[int, int, int], ...]:
 
 
 def _measures(counts: Floats) -> Floats:
-    """EMA, MAE, human mean, judge mean, difference, kappa of counts.
+    """The figures of counts.
 
     Args:
         counts: ... x 9 counts, human score first, both rising.
 
     Returns:
-        ... x 6 figures; NaN where undefined.
+        ... x 9 figures as ``MEASURES`` names them; NaN where undefined.
     """
     n = counts.sum(-1)
     human_sum, judge_sum = counts @ _HUMAN, counts @ _JUDGE
     with np.errstate(divide="ignore", invalid="ignore"):
         square = counts.reshape(*counts.shape[:-1], 3, 3)
-        rows, columns = square.sum(-1), square.sum(-2)
-        chance = np.einsum("...i,...j->...ij", rows, columns).reshape(counts.shape) @ _GAP
         gaps = counts @ _GAP
-        kappa = 1.0 - np.where(chance > 0, n * gaps / chance, np.nan)
         return np.stack(
             [
                 counts[..., ::4].sum(-1) / n,
@@ -351,7 +368,10 @@ def _measures(counts: Floats) -> Floats:
                 human_sum / n,
                 judge_sum / n,
                 (judge_sum - human_sum) / n,
-                kappa,
+                chance.weighted_kappa(square),
+                chance.weighted_kappa(square, power=2),
+                chance.ordinal_alpha(square),
+                chance.gwet(square),
             ],
             axis=-1,
         )
@@ -413,7 +433,7 @@ def _overall(every: Sequence[Figures], pooled: Figures, drawn: Floats, level: fl
     values = np.array(
         [_mean([getattr(f, name).value for f in every]) for name in MEASURES], dtype=float
     )
-    resampled = _measures(drawn)  # resamples x sub-dimensions x 6
+    resampled = _measures(drawn)  # resamples x sub-dimensions x figures
     known = ~np.isnan(resampled)
     with np.errstate(invalid="ignore"):
         means = np.where(known, resampled, 0.0).sum(1) / known.sum(1)
