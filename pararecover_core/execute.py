@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from pararecover_core.literals import MAX_DEPTH, is_deep
 from pararecover_core.plan import RESPONSE, ROOT, Node, Parameters, Plan
 from pararecover_core.records import (
     Instance,
@@ -27,6 +28,10 @@ ROUND_LIMIT = 40
 
 ANSWER_LIMIT = 2_000_000
 """Characters of an agent's answer beyond which it is not read."""
+
+
+_SHOWN = 1_000
+"""Characters of a thought that are kept where an answer is not."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -85,9 +90,14 @@ def replan(instance: Instance, agent: Agent) -> Replan:
     """One answer of an agent to an instance: what is judged.
 
     Raises:
-        AgentError: The agent could not answer.
+        AgentError: The agent could not answer, or not in a form that can be kept.
     """
-    reply = agent.replan(View(instance.query, instance.tools, instance.plan, instance.observations))
+    view = View(instance.query, instance.tools, instance.plan, instance.observations)
+    reply = ask(agent, view)
+    if is_deep(reply.plan):
+        raise AgentError(f"the agent's plan is nested deeper than {MAX_DEPTH} levels")
+    if max(len(as_text(reply.plan)), len(reply.raw), len(reply.thought)) > ANSWER_LIMIT:
+        raise AgentError(f"the agent's answer is longer than {ANSWER_LIMIT:,} characters")
     plan = Plan.parse(reply.plan)
     key = replan_key(
         instance=instance.key,
@@ -120,8 +130,9 @@ def run(
 
     Returns:
         The trajectory: round 1 is the instance itself; its ``extra`` holds ``rounds`` (T of
-        eq. 4: rounds behind the first answer and after it) and ``calls`` (tool calls over the
-        whole trajectory). Success means that the response was reached within the limit.
+        eq. 4: rounds behind the first answer and after it), ``calls`` (tool calls over the
+        whole trajectory), ``answers`` (plans that the agent gave) and ``invalid`` (those of them
+        that do not parse). Success means that the response was reached within the limit.
 
     Source: paper section 2.1.4 (E5) and appendix H.
     """
@@ -155,7 +166,12 @@ def run(
         rounds=tuple(rounds),
         success=success,
         outcome=outcome.value,
-        extra={"rounds": behind + executed, "calls": _calls(rounds)},
+        extra={
+            "rounds": behind + executed,
+            "calls": _calls(rounds),
+            "answers": len(rounds) - 1,
+            "invalid": sum(1 - each.plan.s5 for each in rounds[1:]),
+        },
     )
 
 
@@ -179,12 +195,14 @@ def _next_plan(
 ) -> _Step | _Ended:
     if first is None:
         try:
-            reply = agent.replan(View(instance.query, instance.tools, before, observations))
+            reply = ask(agent, View(instance.query, instance.tools, before, observations))
         except AgentError as error:
             return _Ended(OutcomeKind.AGENT_ERROR, Plan(), str(error))
         given, thought = reply.plan, reply.thought
+        if is_deep(given):
+            return _Ended(OutcomeKind.UNPARSABLE, Plan(), thought[:_SHOWN])
         if max(len(as_text(given)), len(reply.raw), len(thought)) > ANSWER_LIMIT:
-            return _Ended(OutcomeKind.TOO_LONG, Plan(), thought[:1000])
+            return _Ended(OutcomeKind.TOO_LONG, Plan(), thought[:_SHOWN])
         plan = Plan.parse(given)
     else:
         plan, given, thought = first.plan, first.plan.given, first.thought
@@ -195,6 +213,23 @@ def _next_plan(
     if edited_executed(before, plan):
         return _Ended(OutcomeKind.EDITED_EXECUTED, plan, thought)
     return _Step(plan, thought)
+
+
+def ask(agent: Agent, view: View) -> Reply:
+    """An agent's answer, whatever kind of code it is.
+
+    Raises:
+        AgentError: It raised something, or gave no ``Reply`` with a thought that is text.
+    """
+    try:
+        reply = agent.replan(view)
+    except AgentError:
+        raise
+    except Exception as error:  # an agent is foreign code: it may end its run, not ours
+        raise AgentError(f"{type(error).__name__}: {error}"[:_SHOWN]) from error
+    if not isinstance(reply, Reply) or not isinstance(reply.thought, str):
+        raise AgentError(f"the agent gave {type(reply).__name__}, not a reply with a thought")
+    return reply
 
 
 def edited_executed(before: Plan, after: Plan) -> tuple[str, ...]:

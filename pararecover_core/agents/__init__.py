@@ -3,5 +3,6 @@
 from pararecover_core.agents.advance import Draft, advanced
 from pararecover_core.agents.builtin import Ignore, Rebuild, Retry
 from pararecover_core.agents.oracle import Oracle
+from pararecover_core.agents.patch import Patch
 
-__all__ = ["Draft", "Ignore", "Oracle", "Rebuild", "Retry", "advanced"]
+__all__ = ["Draft", "Ignore", "Oracle", "Patch", "Rebuild", "Retry", "advanced"]

@@ -25,6 +25,7 @@ __all__ = [
     "Finding",
     "ResultState",
     "Where",
+    "every_finding",
     "findings_of",
     "instance_findings",
     "result_state",
@@ -62,8 +63,17 @@ def findings_of(
         At most ``limit`` findings: repeats folded into one, the first of each error type by
         certainty, then the rest by certainty. None where nothing was found.
     """
-    scene = Scene(plan, tools, observations, query)
-    return _ranked(_folded(_weighed(list(_all(scene)))), limit)
+    return _ranked(_folded(every_finding(plan, tools, observations, query=query)), limit)
+
+
+def every_finding(
+    plan: Plan, tools: Sequence[Tool], observations: Sequence[ToolCall], *, query: str = ""
+) -> list[Finding]:
+    """All findings, one a node, neither folded nor ranked: for those who repair each one.
+
+    Args and findings as in ``findings_of``.
+    """
+    return list(_weighed(list(_all(Scene(plan, tools, observations, query)))))
 
 
 def _all(scene: Scene) -> Iterator[Finding]:

@@ -194,7 +194,7 @@ def sandbox_instance(
     """A state of a task's workflow as a benchmark item.
 
     Args:
-        task: The task; its seed and goal facts go into ``extra["sandbox"]``.
+        task: The task; its recipe and goal facts go into ``extra["sandbox"]``.
         state: The faulty workflow.
         injections: N errors, one a round, in order; N = 1 is LEVEL-1.
         number: The instance's id in its file.
@@ -208,7 +208,7 @@ def sandbox_instance(
     goals = [[task.steps[goal].tool, task.results[goal]] for goal in task.goals]
     listed = _listed(task, extra_tools)
     about = {
-        "seed": task.seed,
+        "task": msgspec.to_builtins(task.recipe),
         "goals": goals,
         "injections": [msgspec.to_builtins(i) for i in injections],
         **({"agent": rollout} if rollout else {}),
@@ -237,7 +237,7 @@ def sandbox_instance(
 def _listed(task: Task, extra: Sequence[str]) -> list[str]:
     """The task's tools with further ones in between, in an order that the task's seed gives."""
     listed = list(task.tools)
-    draw = Draw("listed", task.seed)
+    draw = Draw("listed", task.recipe.seed)
     for name in dict.fromkeys(extra):
         if name not in listed:
             listed.insert(draw.integer(0, len(listed)), name)

@@ -52,6 +52,25 @@ class Step(msgspec.Struct, frozen=True):
         return tuple(sorted(set(links)))
 
 
+class Recipe(msgspec.Struct, frozen=True):
+    """What ``compose`` made a task from: the same recipe gives the same task.
+
+    Attributes:
+        shape: The shape that was asked for, None where any would do.
+        depth: Least number of layers that was asked for.
+        distractors: How many listed tools the task does not need.
+    """
+
+    seed: str
+    shape: Shape | None = None
+    depth: int = 1
+    distractors: int = 4
+
+    def task(self) -> "Task":
+        """The task."""
+        return compose(self.seed, shape=self.shape, depth=self.depth, distractors=self.distractors)
+
+
 class Task(msgspec.Struct, frozen=True):
     """A task with its ground truth.
 
@@ -60,15 +79,16 @@ class Task(msgspec.Struct, frozen=True):
         tools: Names of the listed tools: those needed and distractors, shuffled.
         results: N results, one a step, from running the steps.
         goals: Indices of the steps whose results the answer must hold: those nothing else uses.
+        recipe: What it was composed from.
     """
 
-    seed: str
     shape: Shape
     query: str
     steps: tuple[Step, ...]
     tools: tuple[str, ...]
     results: tuple[dict[str, Any], ...]
     goals: tuple[int, ...]
+    recipe: Recipe
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -290,7 +310,7 @@ def compose(seed: str, *, shape: Shape | None = None, depth: int = 1, distractor
         builder = _Builder(draw)
         _build(builder, chosen, depth)
         if len(builder.steps) >= 2 and max(builder.layers) >= depth:
-            return _finish(builder, seed, chosen, distractors)
+            return _finish(builder, chosen, Recipe(seed, shape, depth, distractors))
     raise AssertionError(f"no task could be composed from the seed {seed!r}")
 
 
@@ -322,20 +342,20 @@ def _chain(builder: _Builder, start: int | None, length: int) -> int | None:
     return last
 
 
-def _finish(builder: _Builder, seed: str, shape: Shape, distractors: int) -> Task:
+def _finish(builder: _Builder, shape: Shape, recipe: Recipe) -> Task:
     used = {needed for step in builder.steps for needed in step.needs}
     needed_tools = list(dict.fromkeys(step.tool for step in builder.steps))
-    listed = needed_tools + _distractors(builder.draw, needed_tools, distractors)
+    listed = needed_tools + _distractors(builder.draw, needed_tools, recipe.distractors)
     steps = tuple(builder.steps)
     goals = tuple(index for index in range(len(steps)) if index not in used)
     return Task(
-        seed=seed,
         shape=shape,
         query=_query(builder.draw, steps, goals),
         steps=steps,
         tools=tuple(builder.draw.sample(listed, len(listed))),
         results=tuple(builder.results),
         goals=goals,
+        recipe=recipe,
     )
 
 

@@ -1,0 +1,193 @@
+"""Many runs and answers, through any executor, each with its computed scores.
+
+Source: paper sections 2.1.4 (E5, eq. 4) and 3.4 (judge-free metrics, table 8).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from pararecover_core.agents.choose import AgentFactory
+from pararecover_core.errors import InputError
+from pararecover_core.execute import (
+    ROUND_LIMIT,
+    AgentError,
+    Environment,
+    OutcomeKind,
+    replan,
+    run,
+)
+from pararecover_core.parallel import ordered
+from pararecover_core.records import Instance, Replan, Trajectory
+from pararecover_core.replay import ReplayEnvironment
+from pararecover_core.sandbox.environment import SandboxEnvironment
+from pararecover_core.sandbox.registry import tools
+from pararecover_core.sandbox.success import correct
+from pararecover_core.scores import efficacy, tool_use_efficiency
+
+EnvironmentFactory = Callable[[Instance], Environment]
+"""Makes what runs the calls of one instance."""
+
+
+class EnvironmentKind(StrEnum):
+    """Environments that need nothing but the instance."""
+
+    SANDBOX = "sandbox"
+    REPLAY = "replay"
+
+
+def sandbox_for(instance: Instance) -> Environment:
+    """The sandbox, with the results behind an instance known.
+
+    Raises:
+        InputError: The instance lists no tool of the sandbox.
+    """
+    if not any(tool.name in tools() for tool in instance.tools):
+        where = f"instance {instance.id or instance.key}"
+        cure = "Use --env replay or --env simulated, or instances that `generate` made"
+        raise InputError(where, "none of the sandbox's tools", "a task of the sandbox", cure)
+    environment = SandboxEnvironment(instance.plan)
+    environment.learn(instance.observations)
+    return environment
+
+
+ENVIRONMENTS: dict[EnvironmentKind, EnvironmentFactory] = {
+    EnvironmentKind.SANDBOX: sandbox_for,
+    EnvironmentKind.REPLAY: ReplayEnvironment.of_instance,
+}
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One run to make: where it starts, and an answer that was already given."""
+
+    instance: Instance
+    first: Replan | None = None
+
+
+def run_many(
+    jobs: Iterable[Job],
+    agent: AgentFactory,
+    environment: EnvironmentFactory,
+    *,
+    round_limit: int = ROUND_LIMIT,
+    executor: Executor | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Iterator[Trajectory]:
+    """Runs in the order of the jobs, with their scores; see ``measured``.
+
+    Args:
+        jobs: N jobs, read as they are needed.
+        agent: Makes the agent of an instance.
+        environment: Makes the environment of an instance.
+        round_limit: Rounds after which a run has failed, >= 1.
+        executor: Where runs are made side by side; None for this thread.
+        cancelled: Asked before every round; only for threads, a process cannot see it.
+
+    Raises:
+        InputError: An instance does not fit the agent or the environment.
+    """
+    work = partial(
+        _run, agent=agent, environment=environment, round_limit=round_limit, cancelled=cancelled
+    )
+    yield from ordered(work, jobs, executor)
+
+
+def _run(
+    job: Job,
+    agent: AgentFactory,
+    environment: EnvironmentFactory,
+    round_limit: int,
+    cancelled: Callable[[], bool] | None,
+) -> Trajectory:
+    trajectory = run(
+        job.instance,
+        agent(job.instance),
+        environment(job.instance),
+        first=job.first,
+        round_limit=round_limit,
+        cancelled=cancelled or _never,
+    )
+    return measured(job.instance, trajectory, round_limit)
+
+
+def _never() -> bool:
+    return False
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """An instance that an agent gave no answer to, and why."""
+
+    instance: Instance
+    reason: str
+
+
+def replan_many(
+    instances: Iterable[Instance], agent: AgentFactory, executor: Executor | None = None
+) -> Iterator[Replan | Failed]:
+    """One answer to each instance, in order.
+
+    Raises:
+        InputError: An instance does not fit the agent.
+    """
+    yield from ordered(partial(_replan, agent=agent), instances, executor)
+
+
+def _replan(instance: Instance, agent: AgentFactory) -> Replan | Failed:
+    try:
+        return replan(instance, agent(instance))
+    except AgentError as error:
+        return Failed(instance, str(error))
+
+
+def goals_of(instance: Instance) -> Sequence[Sequence[Any]] | None:
+    """The facts that a right answer holds, None where the truth is not known."""
+    made = instance.extra.get("sandbox")
+    goals = made.get("goals") if isinstance(made, Mapping) else None
+    return goals if isinstance(goals, list) and goals else None
+
+
+def measured(
+    instance: Instance, trajectory: Trajectory, round_limit: int = ROUND_LIMIT
+) -> Trajectory:
+    """A trajectory with its scores and what a report groups by, in ``extra``.
+
+    ``correct`` is None where the truth is not known; S of E5 is then ``success``, else
+    ``correct``. ``e5`` and ``tool_use_efficiency`` are None where the optimum is not known. A
+    cancelled run has no scores.
+
+    Source: paper section 2.1.4 (eq. 4) and table 8; that S means a correct answer is our reading
+    of "successfully completed", which the paper cannot check.
+    """
+    goals = goals_of(instance)
+    right = None if goals is None else trajectory.success and correct(trajectory.rounds, goals)
+    success = trajectory.success if right is None else right
+    rounds, calls = int(trajectory.extra["rounds"]), int(trajectory.extra["calls"])
+    e5 = efficacy(
+        success=success, optimal=instance.round_gt or None, rounds=rounds, limit=round_limit
+    )
+    economy = tool_use_efficiency(
+        success=success and calls > 0, optimal_calls=instance.funcall_times_gt or None, calls=calls
+    )
+    scores = {"correct": right, "e5": _known(e5), "tool_use_efficiency": _known(economy)}
+    if trajectory.outcome == OutcomeKind.CANCELLED:
+        scores = dict.fromkeys(scores)
+    about = {
+        "id": instance.id,
+        "query_id": instance.query_id,
+        "level": instance.level,
+        "source": instance.source.value,
+        "tags": list(instance.tags),
+        "round_gt": instance.round_gt,
+        "funcall_times_gt": instance.funcall_times_gt,
+        "round_limit": round_limit,
+    }
+    return msgspec.structs.replace(trajectory, extra={**trajectory.extra, **scores, **about})
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
