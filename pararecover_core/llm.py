@@ -1,226 +1,76 @@
 """The one door to models: any OpenAI-compatible endpoint, asked many times, failing honestly.
 
 Async inside, plain functions outside. Failure is a result with a status, never an exception that
-loses the other answers and never a score. Only what makes every further call pointless (wrong
-key, no such model, no credit) stops a run; the calls not made are then reported as ``stopped``.
+loses the other answers and never a score. What makes every further call pointless (wrong key, no
+such model, no credit, an endpoint that is down) stops a run; questions that were not answered for
+that reason are reported as ``stopped``.
 """
 
 import asyncio
-import email.utils
-import hashlib
-import os
+import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from enum import StrEnum
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
 
 import msgspec
 import openai
 from aiolimiter import AsyncLimiter
-from openai.types.chat import ChatCompletion
 
-from pararecover_core.errors import ConfigError
-from pararecover_core.literals import dumps, loads
+from pararecover_core.completions import (
+    Cache,
+    Completion,
+    Endpoint,
+    Request,
+    Status,
+    Usage,
+    cache_key,
+)
+from pararecover_core.llm_replies import Again, Fatal, Unfit, read_reply, status_failure, timed_out
 
-CACHE_VERSION = "1"
-"""Part of every cache key: raised when answers are read in another way."""
+L = TypeVar("L")
 
-_LADDER = ("json_schema", "json_object+schema", "json_object", "text")
-_STOP_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_STOP_STATUSES = frozenset({401, 402, 403, 404})
+LADDER = ("json_schema", "json_object+schema", "json_object", "text")
+"""Forms of structured output, the strictest first; an endpoint gets the first that it takes."""
 
+MORE_TOKENS = 4
+"""How much longer an answer may be that was cut: asked once more."""
 
-class Status(StrEnum):
-    """What became of a request."""
-
-    OK = "ok"
-    REFUSED = "refused"
-    UNPARSABLE = "unparsable"
-    TRUNCATED = "truncated"
-    TIMED_OUT = "timed out"
-    ENDPOINT_ERROR = "endpoint error"
-    STOPPED = "stopped"
-
-    @property
-    def retryable(self) -> bool:
-        """Whether asking again later can help (a refusal is an answer)."""
-        return self not in (Status.OK, Status.REFUSED)
+_LONGEST_PAUSE = 60.0
+_GRACE_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
+_PATIENT_TRIES = 12
 
 
-class Endpoint(msgspec.Struct, frozen=True):
-    """Where and how to ask.
-
-    Attributes:
-        key: Never shown: ``repr`` leaves it out; "none" for local servers that want none.
-        timeout: Seconds for one call in total, queueing at the endpoint included.
-        retries: Further tries after a failure that may pass.
-        concurrency: Calls under way at once.
-        per_minute: Calls begun in a minute at most; 0 for no limit.
-    """
-
-    model: str
-    base_url: str = "https://api.openai.com/v1"
-    key: str = "none"
-    timeout: float = 120.0
-    retries: int = 4
-    concurrency: int = 8
-    per_minute: int = 0
-
-    def __repr__(self) -> str:
-        return f"Endpoint(model={self.model!r}, base_url={self.base_url!r})"
+class _Stopped(Exception):
+    """The run was stopped or cancelled while this question waited."""
 
 
-def endpoint_from_environment(model: str = "") -> Endpoint:
-    """The endpoint that ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``OPENAI_MODEL`` name.
-
-    Args:
-        model: Overrides ``OPENAI_MODEL``.
-
-    Raises:
-        ConfigError: There is no model, or neither a key nor a base URL.
-    """
-    model = model or os.environ.get("OPENAI_MODEL", "")
-    base_url = os.environ.get("OPENAI_BASE_URL", "")
-    key = os.environ.get("OPENAI_API_KEY", "")
-    if not model:
-        raise ConfigError("model", "none", "the name of a model", "Give it, or set OPENAI_MODEL")
-    if not key and not base_url:
-        cure = "Set OPENAI_API_KEY, and OPENAI_BASE_URL for another endpoint than OpenAI's"
-        raise ConfigError("OPENAI_API_KEY", "nothing", "an API key", cure)
-    return Endpoint(model, base_url or "https://api.openai.com/v1", key or "none")
-
-
-class Request(msgspec.Struct, frozen=True):
-    """One question.
+class _Form(msgspec.Struct):
+    """The form in which the endpoint takes questions, learnt once a run.
 
     Attributes:
-        messages: Chat messages as (role, text).
-        schema: JSON schema of the answer, None for free text.
-        version: Version of whatever will parse the answer; part of the cache key.
-        sample: Tells repeated questions apart (self-consistency), from 0.
+        rung: Where on the ladder.
+        proven: Whether an answer came in that form.
+        answered: Whether any answer came.
     """
 
-    messages: tuple[tuple[str, str], ...]
-    schema: dict[str, Any] | None = None
-    max_tokens: int = 2048
-    temperature: float = 0.0
-    seed: int | None = None
-    version: str = ""
-    sample: int = 0
-
-
-class Usage(msgspec.Struct, frozen=True):
-    """Tokens as the endpoint counted them; zeros where it did not."""
-
-    prompt: int = 0
-    completion: int = 0
-
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(self.prompt + other.prompt, self.completion + other.completion)
-
-
-class Completion(msgspec.Struct, frozen=True):
-    """What came back.
-
-    Attributes:
-        text: The answer; "" unless ``ok``, ``unparsable`` or ``truncated``.
-        reasoning: The endpoint's reasoning field, where it has one; never scored from.
-        raw: The whole reply as JSON text, or the error's text.
-        error: Why it is not ``ok``, in one sentence.
-        seconds: From the first try to the end, waits included.
-    """
-
-    status: Status
-    text: str = ""
-    reasoning: str = ""
-    usage: Usage = Usage()
-    raw: str = ""
-    error: str = ""
-    seconds: float = 0.0
-    cached: bool = False
-
-
-class Cache(Protocol):
-    """Answers by key."""
-
-    def get(self, key: str) -> Completion | None:
-        """The kept answer, or None."""
-
-    def put(self, key: str, completion: Completion) -> None:
-        """Keep an answer."""
-
-
-class FileCache:
-    """Answers as files in a folder, written whole or not at all."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / f"{key}.json"
-
-    def get(self, key: str) -> Completion | None:
-        """The kept answer, or None; a damaged file counts as none."""
-        with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(self._path(key).read_bytes(), type=Completion)
-        return None
-
-    def put(self, key: str, completion: Completion) -> None:
-        """Keep an answer; a crash in the middle leaves no half file."""
-        path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
-        draft.write_bytes(msgspec.json.encode(completion))
-        draft.replace(path)
-
-
-def cache_key(endpoint: Endpoint, request: Request) -> str:
-    """A key that depends on everything that shapes the answer."""
-    parts = [CACHE_VERSION, endpoint.base_url, endpoint.model, msgspec.to_builtins(request)]
-    return hashlib.blake2b(dumps(parts).encode(), digest_size=16).hexdigest()
-
-
-class Price(NamedTuple):
-    """Money for a million tokens, in US dollars."""
-
-    prompt: float
-    completion: float
-
-
-def cost(usage: Usage, price: Price | None) -> float | None:
-    """US dollars for tokens; None (unknown) without a price."""
-    if price is None:
-        return None
-    return (usage.prompt * price.prompt + usage.completion * price.completion) / 1e6
-
-
-class _Fatal(Exception):
-    """Every further call would fail alike."""
-
-
-class _Again(Exception):
-    """This call may succeed later.
-
-    Args:
-        status: What the request becomes when tries run out.
-        text: Why.
-        wait: Seconds that the endpoint asks to wait; None for our own backoff.
-    """
-
-    def __init__(self, status: Status, text: str, wait: float | None = None) -> None:
-        super().__init__(text)
-        self.status, self.wait = status, wait
+    rung: int = 0
+    proven: bool = False
+    answered: bool = False
+    token_name: str = "max_tokens"
+    temperature: bool = True
+    seed: bool = True
 
 
 class Model:
-    """An endpoint with its memory: what structured output it takes, when it wants a pause.
+    """An endpoint with its memory: which form it takes, when it wants a pause, why it stopped.
 
     Args:
         endpoint: Where to ask.
         cache: Where answers are kept; None keeps none.
-        sleep: How to wait; tests give one that does not.
+        sleep: How to wait between tries; tests give one that does not.
+        clock: Seconds, ever growing.
     """
 
     def __init__(
@@ -229,17 +79,24 @@ class Model:
         *,
         cache: Cache | None = None,
         sleep: Callable[[float], Any] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.endpoint = endpoint
+        self.stopped = ""
+        self.sleep, self.clock = sleep, clock
         self._cache = cache
-        self._sleep = sleep
-        self._rung = 0
-        self._pause_until = 0.0
-        self._stopped = ""
+        self.known = _Form()
+        self.pause_until = 0.0
+        self._strikes = self._busy = 0
+
+    @property
+    def form(self) -> str:
+        """The form of structured output in use, as ``LADDER`` names it."""
+        return LADDER[self.known.rung]
 
     def ask(self, request: Request) -> Completion:
         """One answer; see ``ask_many``."""
-        return next(iter(self.ask_all([request])))
+        return self.ask_all([request])[0]
 
     def ask_all(self, requests: Iterable[Request]) -> list[Completion]:
         """Answers in the order of the requests; see ``ask_many``."""
@@ -249,268 +106,313 @@ class Model:
 
     def ask_many(
         self,
-        requests: Iterable[tuple[Any, Request]],
-        done: Callable[[Any, Completion], object],
+        requests: Iterable[tuple[L, Request]],
+        done: Callable[[L, Completion], object],
         *,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Ask many questions, at most ``concurrency`` at once.
 
+        The first question goes alone: what is wrong for all is found by one call.
+
         Args:
             requests: (label, request) pairs, drawn as workers become free.
-            done: Called in this thread with each label and its answer, as soon as it is there.
-            cancelled: Asked before every question; true ends the run after those under way.
+            done: Called in this thread with each label and its answer, as soon as it is there;
+                quick, because the others wait. What it raises ends the run.
+            cancelled: Looked at often; true ends the run. Calls under way get a few seconds;
+                questions without an answer by then are not reported.
         """
-        asyncio.run(self._ask_many(iter(requests), done, cancelled))
+        run = _Run(self, iter(requests), done, cancelled)
+        asyncio.run(run.all())
 
-    async def _ask_many(
+    def strike(self, why: str) -> None:
+        """Count questions in a row that ran out of tries: an endpoint that is down stops us."""
+        self._strikes += 1
+        limit = max(10, 2 * self.endpoint.concurrency)
+        if self._strikes >= limit and not self.stopped:
+            self.stopped = f"{limit} questions in a row failed, the last one: {why}"
+
+    def pause(self, wait: float | None) -> None:
+        """Let everybody wait: as long as the endpoint asks, else longer each time."""
+        if wait is None:
+            self._busy += 1
+            wait = _back_off(self._busy, _LONGEST_PAUSE)
+        elif wait > self.endpoint.patience:
+            self.stopped = (
+                f"the endpoint asks to wait {wait:,.0f} s, more than {self.endpoint.patience:,.0f}"
+                " s; go on later"
+            )
+        self.pause_until = max(self.pause_until, self.clock() + wait)
+
+    def kept(self, request: Request) -> Completion | None:
+        """The answer in the cache, or None."""
+        found = self._cache.get(cache_key(self.endpoint, request)) if self._cache else None
+        if found is None:
+            return None
+        return msgspec.structs.replace(found, cached=True)
+
+    def keep(self, request: Request, completion: Completion) -> None:
+        """Put an answer into the cache, where it is one."""
+        if self._cache and completion.status in (Status.OK, Status.REFUSED, Status.TRUNCATED):
+            self._cache.put(cache_key(self.endpoint, request), completion)
+
+    def body(self, request: Request, rung: int, more_tokens: int = 1) -> dict[str, Any]:
+        """A question as the endpoint gets it."""
+        form = self.known
+        body: dict[str, Any] = {
+            "model": self.endpoint.model,
+            "messages": [{"role": role, "content": text} for role, text in request.messages],
+            form.token_name: request.max_tokens * more_tokens,
+        }
+        if form.temperature:
+            body["temperature"] = request.temperature
+        if request.seed is not None and form.seed:
+            body["seed"] = request.seed
+        return body | _format(LADDER[rung], request.schema)
+
+    def adapt(self, error: Unfit, rung: int, request: Request) -> int:
+        """The rung to try next after an answer "not in this form".
+
+        Raises:
+            Again: There is no other form.
+        """
+        form = self.known
+        if error.form == "tokens" and form.token_name == "max_tokens":
+            form.token_name = "max_completion_tokens"
+        elif error.form == "temperature" and form.temperature:
+            form.temperature = False
+        elif error.form == "seed" and form.seed:
+            form.seed = False
+        elif self._may_step_down(error, rung, request):
+            return rung + 1
+        else:
+            raise Again(Status.ENDPOINT_ERROR, str(error), tries=0)
+        return rung
+
+    def _may_step_down(self, error: Unfit, rung: int, request: Request) -> bool:
+        if request.schema is None or rung == len(LADDER) - 1:
+            return False
+        return error.form == "schema" or (error.form == "" and not self.known.proven)
+
+    def learn(self, request: Request, rung: int) -> None:
+        """An answer came in this form."""
+        self._busy = self._strikes = 0
+        self.known.answered = True
+        if request.schema is not None:
+            self.known.rung = max(self.known.rung, rung)
+            self.known.proven = True
+
+
+class _Run:
+    """One ``ask_many``."""
+
+    def __init__(
         self,
-        requests: Iterator[tuple[Any, Request]],
-        done: Callable[[Any, Completion], object],
+        model: Model,
+        requests: Iterator[tuple[L, Request]],
+        done: Callable[[L, Completion], object],
         cancelled: Callable[[], bool],
     ) -> None:
-        limit = self.endpoint.per_minute
-        limiter = AsyncLimiter(1, 60 / limit) if limit else None
-        async with openai.AsyncOpenAI(
-            api_key=self.endpoint.key, base_url=self.endpoint.base_url, max_retries=0,
-            timeout=self.endpoint.timeout,
-        ) as client:  # fmt: skip
+        self._model, self._endpoint = model, model.endpoint
+        self._requests: Iterator[tuple[Any, Request]] = requests
+        self._done: Callable[[Any, Completion], object] = done
+        self._cancelled = cancelled
+        self._proven = False
+        self._first = asyncio.Lock()
+        limit = self._endpoint.per_minute
+        self._limiter = AsyncLimiter(1, 60 / limit) if limit else None
+        self._end = asyncio.Event()
 
-            async def worker() -> None:
-                for label, request in requests:
-                    if cancelled():
-                        return
-                    done(label, await self._answer(client, request, limiter))
+    async def all(self) -> None:
+        """Ask everything."""
+        async with AsyncExitStack() as stack:
+            self._client = await stack.enter_async_context(_client(self._endpoint))
+            workers = [asyncio.create_task(self._work()) for _ in range(self._endpoint.concurrency)]
+            watch = asyncio.create_task(self._watch(workers))
+            try:
+                await asyncio.gather(*workers)
+            except asyncio.CancelledError:
+                if not self._end.is_set():
+                    raise
+            finally:
+                for task in (*workers, watch):
+                    task.cancel()
+                await asyncio.gather(*workers, watch, return_exceptions=True)
 
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self.endpoint.concurrency):
-                    group.create_task(worker())
+    async def _watch(self, workers: list[asyncio.Task[None]]) -> None:
+        while not self._cancelled():
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._end.set()
+        await asyncio.sleep(_GRACE_SECONDS)
+        for worker in workers:
+            worker.cancel()
 
-    async def _answer(
-        self, client: openai.AsyncOpenAI, request: Request, limiter: AsyncLimiter | None
-    ) -> Completion:
-        key = cache_key(self.endpoint, request)
-        kept = self._cache.get(key) if self._cache else None
+    async def _work(self) -> None:
+        for label, request in self._requests:
+            if self._end.is_set() or self._cancelled():
+                return
+            try:
+                completion = await self._answer(request)
+            except _Stopped:
+                if not self._model.stopped:
+                    return
+                completion = Completion(Status.STOPPED, error=self._model.stopped)
+            self._done(label, completion)
+            if completion.cached:
+                await asyncio.sleep(0)
+
+    async def _answer(self, request: Request) -> Completion:
+        kept = self._model.kept(request)
         if kept is not None:
-            return msgspec.structs.replace(kept, cached=True)
-        if self._stopped:
-            return Completion(Status.STOPPED, error=self._stopped)
+            return kept
         start = time.monotonic()
-        try:
-            completion = await self._try(client, request, limiter)
-        except _Fatal as error:
-            self._stopped = f"the run was stopped: {error}"
-            completion = Completion(Status.ENDPOINT_ERROR, error=str(error))
+        if self._proven:
+            completion = await self._try(request)
+        else:
+            async with self._first:
+                completion = await self._try(request)
+                self._proven = True
         completion = msgspec.structs.replace(completion, seconds=time.monotonic() - start)
-        if self._cache and completion.status in (Status.OK, Status.REFUSED):
-            self._cache.put(key, completion)
+        self._model.keep(request, completion)
         return completion
 
-    async def _try(
-        self, client: openai.AsyncOpenAI, request: Request, limiter: AsyncLimiter | None
-    ) -> Completion:
-        failure = _Again(Status.ENDPOINT_ERROR, "not tried")
-        more_tokens = 1
-        attempt = 0
-        while attempt <= self.endpoint.retries:
-            await self._wait_for_pause()
-            if limiter:
-                await limiter.acquire()
-            rung = self._rung if request.schema else len(_LADDER) - 1
+    async def _try(self, request: Request) -> Completion:
+        """Ask until there is an answer, tries run out or the run ends."""
+        rung = self._model.known.rung if request.schema else len(LADDER) - 1
+        failed, more_tokens = 0, 1
+        cut: Completion | None = None
+        spent = Usage()
+        while True:
+            await self._turn()
             try:
-                completion = await self._once(client, request, rung, more_tokens)
-            except _Downgrade:
-                self._rung = max(self._rung, rung + 1)
-                continue
-            except _Again as error:
+                completion = await self._once(request, rung, more_tokens)
+            except Fatal as error:
+                failure = self._weigh(error)
+            except Unfit as error:
+                if cut is not None:
+                    return cut
+                try:
+                    rung = self._model.adapt(error, rung, request)
+                    continue
+                except Again as final:
+                    failure = final
+            except Again as error:
                 failure = error
-                if isinstance(error, _Final):
-                    break
-                attempt += 1
-                if attempt <= self.endpoint.retries:
-                    await self._back_off(attempt, error.wait)
+                if request.schema and failed and error.form and not self._model.known.proven:
+                    rung = min(rung + 1, len(LADDER) - 1)  # some refuse a schema with 500
+            else:
+                spent += completion.usage
+                completion = msgspec.structs.replace(completion, usage=spent)
+                self._model.learn(request, rung)
+                if completion.status is not Status.TRUNCATED or cut is not None:
+                    return completion
+                cut, more_tokens = completion, MORE_TOKENS
                 continue
-            if completion.status is Status.TRUNCATED and more_tokens == 1:
-                more_tokens = 2
-                continue
-            return completion
-        return Completion(failure.status, error=str(failure), raw=str(failure))
+            failed += 1
+            spent += failure.usage
+            if failed > self._tries(failure):
+                why = self._clean(str(failure))
+                if failure.tries != 0:
+                    self._model.strike(why)
+                return cut or Completion(failure.status, usage=spent, raw=why, error=why)
+            await self._wait_after(failure, failed)
 
-    async def _wait_for_pause(self) -> None:
-        wait = self._pause_until - time.monotonic()
-        if wait > 0:
-            await self._sleep(wait)
+    def _tries(self, failure: Again) -> int:
+        if failure.tries is not None:
+            return min(failure.tries, self._endpoint.retries)
+        return max(self._endpoint.retries, _PATIENT_TRIES if failure.busy else 0)
 
-    async def _back_off(self, attempt: int, wait: float | None) -> None:
-        if wait is not None:
-            self._pause_until = max(self._pause_until, time.monotonic() + wait)
-            await self._sleep(wait)
+    def _weigh(self, error: Fatal) -> Again:
+        """What is fatal before any answer came may concern one question alone afterwards.
+
+        Raises:
+            _Stopped: It is fatal.
+        """
+        if error.always or not self._model.known.answered:
+            self._model.stopped = self._model.stopped or self._clean(str(error))
+            raise _Stopped from error
+        return Again(Status.ENDPOINT_ERROR, str(error), tries=None if error.passing else 0)
+
+    def _clean(self, text: str) -> str:
+        return self._endpoint.key.clean(text)
+
+    async def _turn(self) -> None:
+        """Wait until a call may begin.
+
+        Raises:
+            _Stopped: The run ended meanwhile.
+        """
+        while True:
+            if self._end.is_set() or self._model.stopped:
+                raise _Stopped
+            wait = self._model.pause_until - self._model.clock()
+            if wait <= 0:
+                break
+            await self._rest(wait)
+        if self._limiter:
+            await self._limiter.acquire()
+            if self._end.is_set() or self._model.stopped:
+                raise _Stopped
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait, but not beyond the end of the run."""
+        sleeping = asyncio.ensure_future(self._model.sleep(seconds))
+        ending = asyncio.ensure_future(self._end.wait())
+        await asyncio.wait((sleeping, ending), return_when=asyncio.FIRST_COMPLETED)
+        sleeping.cancel()
+        ending.cancel()
+
+    async def _wait_after(self, failure: Again, failed: int) -> None:
+        if failure.busy or failure.wait is not None:
+            self._model.pause(failure.wait)
         else:
-            await self._sleep(min(8.0, 0.5 * 2 ** (attempt - 1)))
+            await self._rest(_back_off(failed, 8.0))
 
-    async def _once(
-        self, client: openai.AsyncOpenAI, request: Request, rung: int, more_tokens: int
-    ) -> Completion:
+    async def _once(self, request: Request, rung: int, more_tokens: int) -> Completion:
+        endpoint = self._endpoint
         try:
-            async with asyncio.timeout(self.endpoint.timeout):
-                reply = await client.chat.completions.create(
-                    **_body(self.endpoint.model, request, rung, more_tokens)
+            async with asyncio.timeout(endpoint.timeout):
+                reply = await self._client.chat.completions.create(
+                    **self._model.body(request, rung, more_tokens)
                 )
         except (TimeoutError, openai.APITimeoutError) as error:
-            limit = f"no answer within {self.endpoint.timeout:g} s"
-            raise _Again(Status.TIMED_OUT, limit) from error
+            raise timed_out(endpoint.timeout) from error
         except openai.APIStatusError as error:
-            raise _status_failure(error, rung) from error
+            raise status_failure(error) from error
         except openai.APIError as error:
-            raise _Again(Status.ENDPOINT_ERROR, f"no connection: {error}") from error
+            cause = f" ({error.__cause__})" if error.__cause__ else ""
+            text = f"no connection to {endpoint.base_url}: {error}{cause}"
+            raise Again(Status.ENDPOINT_ERROR, text) from error
         except ValueError as error:
-            raise _Again(Status.ENDPOINT_ERROR, f"the reply is not JSON: {error}") from error
-        return read_reply(reply)
+            raise Again(Status.ENDPOINT_ERROR, f"the reply is not JSON: {error}") from error
+        found = read_reply(reply)
+        raw, said = self._clean(found.raw), self._clean(found.error)
+        return msgspec.structs.replace(found, raw=raw, error=said)
 
 
-class _Downgrade(Exception):
-    """The endpoint does not take this form of structured output."""
-
-
-def _body(model: str, request: Request, rung: int, more_tokens: int) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": [{"role": role, "content": text} for role, text in request.messages],
-        "max_tokens": request.max_tokens * more_tokens,
-        "temperature": request.temperature,
-    }
-    if request.seed is not None:
-        body["seed"] = request.seed
-    form = _LADDER[rung]
-    if form == "json_schema":
-        named = {"name": "answer", "schema": request.schema, "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": named}
-    elif form == "json_object+schema":
-        body["response_format"] = {"type": "json_object", "schema": request.schema}
-    elif form == "json_object":
-        body["response_format"] = {"type": "json_object"}
-    return body
-
-
-def _status_failure(error: openai.APIStatusError, rung: int) -> Exception:
-    """What an HTTP status means for this request and for the run."""
-    code, status = str(getattr(error, "code", "") or ""), error.status_code
-    text = f"HTTP {status}: {str(error)[:300]}"
-    if code in _STOP_CODES or status in _STOP_STATUSES:
-        return _Fatal(text)
-    structured = rung < len(_LADDER) - 1
-    if structured and status in (400, 422, 500, 501) and _about_format(text):
-        return _Downgrade(text)
-    if status in (408, 409, 429) or status >= 500:
-        return _Again(Status.ENDPOINT_ERROR, text, retry_after(error.response.headers))
-    return _Final(text)
-
-
-class _Final(_Again):
-    """This request fails whenever it is asked."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(Status.ENDPOINT_ERROR, text)
-
-
-def _about_format(text: str) -> bool:
-    lowered = text.casefold()
-    return any(word in lowered for word in ("response_format", "json_schema", "schema", "grammar"))
-
-
-def retry_after(headers: Any, *, now: float | None = None) -> float | None:
-    """Seconds that a reply asks to wait.
-
-    Args:
-        headers: The reply's headers.
-        now: Seconds since the epoch, for tests.
-
-    Returns:
-        Seconds >= 0 from ``retry-after-ms`` or ``Retry-After`` (seconds or a date), else None.
-    """
-    with suppress(TypeError, ValueError):
-        return max(0.0, float(headers.get("retry-after-ms")) / 1000)
-    given = headers.get("retry-after")
-    if given is None:
-        return None
-    with suppress(ValueError):
-        return max(0.0, float(given))
-    date = email.utils.parsedate_tz(given)
-    if date is None:
-        return None
-    return max(0.0, email.utils.mktime_tz(date) - (time.time() if now is None else now))
-
-
-def read_reply(reply: Any) -> Completion:
-    """Read a reply in the order that catches every seen failure.
-
-    Args:
-        reply: What the client returned: a ``ChatCompletion``, or text where the endpoint did
-            not answer with JSON.
-
-    Returns:
-        ``ok``, ``refused`` or ``truncated``.
-
-    Raises:
-        Exception: A failure that may pass (no choices, no text, an unknown end).
-    """
-    if not isinstance(reply, ChatCompletion):
-        raise _Fatal(
-            "the endpoint answered with something else than a chat completion; check the base URL"
-        )
-    raw = reply.model_dump_json()
-    usage = (
-        Usage(reply.usage.prompt_tokens, reply.usage.completion_tokens) if reply.usage else Usage()
+def _client(endpoint: Endpoint) -> openai.AsyncOpenAI:
+    """A client that retries nothing by itself; to this machine it goes past any proxy."""
+    direct = openai.DefaultAsyncHttpxClient(trust_env=False) if endpoint.local else None
+    return openai.AsyncOpenAI(
+        api_key=endpoint.key.reveal(),
+        base_url=endpoint.base_url,
+        max_retries=0,
+        timeout=endpoint.timeout,
+        http_client=direct,
     )
-    if not reply.choices:
-        problem = getattr(reply, "error", None)
-        raise _Again(Status.ENDPOINT_ERROR, f"no choices in the reply: {problem or raw[:200]}")
-    choice = reply.choices[0]
-    message, end = choice.message, choice.finish_reason
-    extra = message.model_extra or {}
-    reasoning = str(extra.get("reasoning_content") or extra.get("reasoning") or "")
-    if end == "content_filter" or message.refusal:
-        said = message.refusal or "the content filter stopped the answer"
-        return Completion(Status.REFUSED, "", reasoning, usage, raw, said)
-    text = _text_of(message.content)
-    if end == "length":
-        why = "the answer was cut at the token limit"
-        return Completion(Status.TRUNCATED, text, reasoning, usage, raw, why)
-    if end not in (None, "stop", "tool_calls", "function_call", "eos"):
-        raise _Again(Status.ENDPOINT_ERROR, f"the answer ended with {end!r}")
-    if not text.strip():
-        raise _Again(Status.UNPARSABLE, "the answer is empty")
-    return Completion(Status.OK, text, reasoning, usage, raw)
 
 
-def _text_of(content: Any) -> str:
-    if isinstance(content, list):
-        parts = (part.get("text", "") if isinstance(part, dict) else str(part) for part in content)
-        return "".join(parts)
-    return content if isinstance(content, str) else ""
+def _format(form: str, schema: dict[str, Any] | None) -> dict[str, Any]:
+    if schema is None or form == "text":
+        return {}
+    if form == "json_schema":
+        named = {"name": "answer", "schema": schema, "strict": True}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    if form == "json_object+schema":
+        return {"response_format": {"type": "json_object", "schema": schema}}
+    return {"response_format": {"type": "json_object"}}
 
 
-def fenced(label: str, text: str) -> str:
-    """Text from a trajectory, fenced and named as data for a prompt.
-
-    The fence holds a digest of the text, so that the text cannot close it.
-
-    Args:
-        label: What the text is: "thought", "observations", ...
-        text: The text.
-    """
-    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-    return f"<data-{mark} name={label!r}>\n{text}\n</data-{mark}>"
-
-
-def prices(path: Path) -> dict[str, Price]:
-    """The price table: model to US dollars for a million tokens.
-
-    Raises:
-        ConfigError: The file is no price table.
-    """
-    try:
-        return msgspec.convert(loads(path.read_text(encoding="utf-8")), dict[str, Price])
-    except (OSError, ValueError, msgspec.ValidationError) as error:
-        where, expected = str(path), '{"model": [prompt, completion], ...}'
-        raise ConfigError(where, str(error), expected, "Correct the file") from error
+def _back_off(count: int, longest: float) -> float:
+    """Seconds before the next try: doubling, with chance so that callers do not meet again."""
+    return min(longest, 0.5 * 2.0 ** (count - 1)) * random.uniform(0.75, 1.0)

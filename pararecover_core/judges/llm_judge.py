@@ -1,10 +1,11 @@
-"""The LLM judge: a model and a prompt that score replans, with reasons."""
+"""The LLM judge: a model and one prompt or several that score replans, with reasons."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from pararecover_core.completions import Completion, Request, Status, Usage
 from pararecover_core.judges.answer import (
     PARSER_VERSION,
     Scored,
@@ -13,28 +14,37 @@ from pararecover_core.judges.answer import (
     parse_answer,
 )
 from pararecover_core.judges.prompt import Prompt, item_text
-from pararecover_core.llm import Completion, Model, Request, Status, Usage
 from pararecover_core.records import Instance, Replan
 from pararecover_core.rubric import JUDGED
 
-CHARACTERS_PER_TOKEN = 4.0
+if TYPE_CHECKING:
+    from pararecover_core.llm import Model
+
+CHARACTERS_PER_TOKEN = 3.5
 """Rough figure for forecasts; counted tokens replace it as soon as there are any."""
+
+ANSWER_TOKENS = 60
+"""Tokens of one score with its reason, roughly."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What a judge said of one replan.
+    """What one call of a judge gave.
 
     Attributes:
+        dimensions: Sub-dimensions that were asked.
         scores: By sub-dimension; empty unless ``status`` is ``ok``.
         status: What became of the call: a failure is never a score.
         error: Why it is not ``ok``.
+        prompt: Name of the prompt, "" for the program.
     """
 
     replan: str
     scorer: str
+    dimensions: tuple[str, ...]
     scores: dict[str, Scored]
     status: Status = Status.OK
     error: str = ""
+    prompt: str = ""
     usage: Usage = Usage()
     raw: str = ""
     seconds: float = 0.0
@@ -48,90 +58,125 @@ class Item(NamedTuple):
     replan: Replan
 
 
+class Task(NamedTuple):
+    """One call to make.
+
+    Attributes:
+        attempt: How often it failed before.
+    """
+
+    item: Item
+    prompt: Prompt
+    dimensions: tuple[str, ...]
+    attempt: int = 0
+
+
+def scorer_name(model: str, prompts: Sequence[Prompt], sample: int = 0) -> str:
+    """``judge:MODEL@PROMPT``, prompts joined by ``+``, ``#K`` for the K-th repeated run."""
+    run = f"#{sample + 1}" if sample else ""
+    return f"judge:{model}@{'+'.join(prompt.name for prompt in prompts)}{run}"
+
+
 class LlmJudge:
-    """A model with a prompt.
+    """A model with its prompts.
 
     Args:
         model: Where to ask.
-        prompt: What to ask.
-        dimensions: Which sub-dimensions, all 13 by default.
+        prompts: What to ask; each its own call, no sub-dimension in two of them.
         sample: Which of k repeated runs this is, from 0 (self-consistency).
-        max_tokens: Length of an answer at most.
+        max_tokens: Length of an answer at most, reasoning included; a cut one gets more once.
     """
 
     def __init__(
         self,
-        model: Model,
-        prompt: Prompt,
+        model: "Model",
+        prompts: Sequence[Prompt],
         *,
-        dimensions: Sequence[str] = JUDGED,
         sample: int = 0,
-        max_tokens: int = 3000,
+        max_tokens: int = 4096,
     ) -> None:
-        self.model, self.prompt, self.sample = model, prompt, sample
-        self.dimensions = tuple(dimensions)
+        self.model, self.prompts, self.sample = model, tuple(prompts), sample
+        self.scorer = scorer_name(model.endpoint.model, prompts, sample)
         self._max_tokens = max_tokens
-        self._system = prompt.instructions(self.dimensions)
+        self._instructions: dict[tuple[str, tuple[str, ...]], str] = {}
 
-    @property
-    def scorer(self) -> str:
-        """The scorer name: ``judge:MODEL@PROMPT``, with ``#K`` for repeated runs."""
-        run = f"#{self.sample + 1}" if self.sample else ""
-        return f"judge:{self.model.endpoint.model}@{self.prompt.name}{run}"
+    def tasks(self, item: Item, dimensions: Iterable[str] = JUDGED) -> list[Task]:
+        """The calls that score these sub-dimensions of an item."""
+        wanted = frozenset(dimensions)
+        asked = ((p, tuple(d for d in p.dimensions if d in wanted)) for p in self.prompts)
+        return [Task(item, prompt, some) for prompt, some in asked if some]
 
-    def request(self, item: Item) -> Request:
-        """The question about one item."""
+    def request(self, task: Task) -> Request:
+        """The question of a call."""
         return Request(
-            messages=(("system", self._system), ("user", item_text(*item))),
-            schema=answer_schema(self.dimensions),
+            messages=(("system", self._system(task)), ("user", item_text(*task.item))),
+            schema=answer_schema(task.dimensions),
             max_tokens=self._max_tokens,
             version=PARSER_VERSION,
             sample=self.sample,
-            temperature=0.7 if self.sample else 0.0,
+            attempt=task.attempt,
         )
 
-    def read(self, replan: str, completion: Completion) -> Judgement:
-        """The judgement in an answer."""
-        made: dict[str, Any] = {
-            "usage": completion.usage,
-            "raw": completion.raw,
-            "seconds": completion.seconds,
-            "cached": completion.cached,
-        }
-        if completion.status is not Status.OK:
-            return Judgement(replan, self.scorer, {}, completion.status, completion.error, **made)
-        try:
-            scores = parse_answer(completion.text, self.dimensions)
-        except UnparsableError as error:
-            return Judgement(replan, self.scorer, {}, Status.UNPARSABLE, str(error), **made)
-        return Judgement(replan, self.scorer, scores, **made)
+    def _system(self, task: Task) -> str:
+        key = task.prompt.name, task.dimensions
+        if key not in self._instructions:
+            self._instructions[key] = task.prompt.instructions(task.dimensions)
+        return self._instructions[key]
 
-    def forecast_tokens(self, items: Sequence[Item], total: int) -> Usage:
-        """Tokens that ``total`` items will take, judged by a few of them."""
-        if not items:
-            return Usage()
-        characters = sum(len(self._system) + len(item_text(*item)) for item in items) / len(items)
-        answer = 60.0 * len(self.dimensions)
-        return Usage(round(characters / CHARACTERS_PER_TOKEN * total), round(answer * total))
+    def read(self, task: Task, completion: Completion) -> Judgement:
+        """The judgement in an answer."""
+        status, error = completion.status, completion.error
+        scores: dict[str, Scored] = {}
+        if status is Status.OK:
+            try:
+                scores = parse_answer(completion.text, task.dimensions)
+            except UnparsableError as problem:
+                status, error = Status.UNPARSABLE, str(problem)
+        made: dict[str, Any] = {
+            name: getattr(completion, name) for name in ("usage", "raw", "seconds", "cached")
+        }
+        return Judgement(
+            task.item.replan.key,
+            self.scorer,
+            task.dimensions,
+            scores,
+            status,
+            error,
+            task.prompt.name,
+            **made,
+        )
+
+
+def forecast(tasks: Iterable[Task]) -> Usage:
+    """Tokens that calls will take, roughly: from the length of their texts."""
+    prompt = completion = 0.0
+    lengths: dict[tuple[str, tuple[str, ...]], int] = {}
+    for task in tasks:
+        key = task.prompt.name, task.dimensions
+        if key not in lengths:
+            lengths[key] = len(task.prompt.instructions(task.dimensions))
+        prompt += (lengths[key] + len(item_text(*task.item))) / CHARACTERS_PER_TOKEN
+        completion += ANSWER_TOKENS * len(task.dimensions)
+    return Usage(round(prompt), round(completion))
 
 
 def judge_many(
     judge: LlmJudge,
-    items: Iterable[Item],
+    tasks: Iterable[Task],
     done: Callable[[Judgement], object],
     *,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Judge many items; each judgement is handed over as soon as it is there.
+    """Make many calls; each judgement is handed over as soon as it is there.
 
     Args:
         judge: Who judges.
-        items: Drawn as the model becomes free, so that memory does not grow with them.
+        tasks: Drawn as the model becomes free, so that memory does not grow with them.
         done: Called in this thread with each judgement.
-        cancelled: Asked before every call.
+        cancelled: Looked at often; true ends the run.
     """
     judge.model.ask_many(
-        ((item.replan.key, judge.request(item)) for item in items),
-        lambda replan, completion: done(judge.read(replan, completion)),
+        ((task, judge.request(task)) for task in tasks),
+        lambda task, completion: done(judge.read(task, completion)),
         cancelled=cancelled,
     )

@@ -331,7 +331,7 @@ class ProgramJudge:
         """The judgement of one item; ties and edge cases as the rubric has them."""
         case = _Case(item.instance, item.replan)
         scores = {dimension: self._score(case, dimension) for dimension in JUDGED}
-        return Judgement(item.replan.key, self.scorer, scores)
+        return Judgement(item.replan.key, self.scorer, JUDGED, scores)
 
     def _score(self, case: _Case, dimension: str) -> Scored:
         if not case.thought and dimension in (*_BY_THOUGHT, "S1"):

@@ -7,13 +7,14 @@ from importlib.resources import files
 
 import msgspec
 
+from pararecover_core.completions import fenced
 from pararecover_core.errors import InputError
-from pararecover_core.llm import fenced
 from pararecover_core.records import Instance, Replan, as_text
-from pararecover_core.rubric import LEVELS, Rubric, sde_rubric
+from pararecover_core.rubric import JUDGED, LEVELS, Rubric, sde_rubric
 
 _HEAD = re.compile(r"\A---\r?\n(?P<head>.*?)\r?\n---\r?\n(?P<text>.*)\Z", re.S)
-_FIELDS = ("id", "version", "parent", "note")
+_FIELDS = ("id", "version", "parent", "dimensions", "note")
+_ID = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 SLOTS = ("rubric", "edge_cases", "answer_form")
 """What a prompt's text may leave to be filled in; the first and the last are required."""
@@ -26,6 +27,7 @@ class Prompt(msgspec.Struct, frozen=True):
         parent: Version that it was made from, 0 for none.
         note: Why it was made.
         text: The instructions, with ``{{rubric}}``, ``{{edge_cases}}`` and ``{{answer_form}}``.
+        dimensions: Sub-dimensions that it asks for, in rubric order.
     """
 
     id: str
@@ -33,6 +35,7 @@ class Prompt(msgspec.Struct, frozen=True):
     text: str
     parent: int = 0
     note: str = ""
+    dimensions: tuple[str, ...] = JUDGED
 
     @property
     def name(self) -> str:
@@ -48,12 +51,6 @@ class Prompt(msgspec.Struct, frozen=True):
             "answer_form": _answer_form(dimensions),
         }
         return _SLOT.sub(lambda slot: filled.get(slot[1], slot[0]), self.text)
-
-    def messages(
-        self, instance: Instance, replan: Replan, dimensions: Sequence[str]
-    ) -> tuple[tuple[str, str], ...]:
-        """The chat: instructions, then the item fenced and named as data."""
-        return ("system", self.instructions(dimensions)), ("user", item_text(instance, replan))
 
 
 def item_text(instance: Instance, replan: Replan) -> str:
@@ -97,28 +94,35 @@ def parse_prompt(text: str, *, where: str = "prompt") -> Prompt:
     """Read a prompt file: a head between two ``---`` lines, then the text.
 
     Raises:
-        InputError: The head or a required slot is missing, or the version is no number.
+        InputError: The head, a field of it or a required slot is missing or wrong.
     """
-    match = _HEAD.match(text)
+    match = _HEAD.match(text.removeprefix("\ufeff"))
     if match is None:
-        cure = "Begin with a line ---, then id, version, parent and note, then a line ---"
+        cure = "Begin with a line ---, then id, version, parent, dimensions and note, then ---"
         raise InputError(where, "no head", "a head between two --- lines", cure)
     head = dict.fromkeys(_FIELDS, "")
     for line in match["head"].splitlines():
         name, _, value = line.partition(":")
         head[name.strip()] = value.strip()
-    if not head["id"] or not head["version"].isdecimal():
-        got = f"id {head['id']!r}, version {head['version']!r}"
-        raise InputError(where, got, "an id and a whole number", "Correct the head")
-    prompt = Prompt(
-        head["id"],
-        int(head["version"]),
-        match["text"].strip(),
-        int(head["parent"] or 0),
-        head["note"],
-    )
-    check_text(prompt.text, where=where)
-    return prompt
+    numbers = head["version"], head["parent"] or "0"
+    if not _ID.fullmatch(head["id"]) or not all(n.isascii() and n.isdecimal() for n in numbers):
+        got = f"id {head['id']!r}, version {head['version']!r}, parent {head['parent']!r}"
+        expected = "an id of small letters, digits and _, and whole numbers"
+        raise InputError(where, got, expected, "Correct the head")
+    text = match["text"].strip()
+    check_text(text, where=where)
+    version, parent = map(int, numbers)
+    asked = _dimensions(head["dimensions"], where)
+    return Prompt(head["id"], version, text, parent, head["note"], asked)
+
+
+def _dimensions(text: str, where: str) -> tuple[str, ...]:
+    named = text.replace(",", " ").split()
+    unknown = [name for name in named if name not in JUDGED]
+    if unknown:
+        got, expected = f"the sub-dimension {unknown[0]}", f"some of {', '.join(JUDGED)}"
+        raise InputError(where, got, expected, "Correct the line dimensions")
+    return tuple(d for d in JUDGED if d in named) if named else JUDGED
 
 
 def check_text(text: str, *, where: str = "prompt") -> None:
@@ -141,8 +145,10 @@ def check_text(text: str, *, where: str = "prompt") -> None:
 def write_prompt(prompt: Prompt) -> str:
     """A prompt as the text of a file that ``parse_prompt`` reads."""
     note = " ".join(prompt.note.split())
-    parent = prompt.parent or ""
-    head = f"id: {prompt.id}\nversion: {prompt.version}\nparent: {parent}\nnote: {note}"
+    asked = "" if prompt.dimensions == JUDGED else " ".join(prompt.dimensions)
+    values = (prompt.id, prompt.version, prompt.parent or "", asked, note)
+    pairs = zip(_FIELDS, values, strict=True)
+    head = "\n".join(f"{name}: {value}".rstrip() for name, value in pairs)
     return f"---\n{head}\n---\n{prompt.text}\n"
 
 
