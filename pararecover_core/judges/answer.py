@@ -1,20 +1,24 @@
 """What a judge answers: strict, so that nothing but a score is ever taken for one."""
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
-
-from pararecover_core.literals import loads
 
 PARSER_VERSION = "1"
 """Part of the cache key: raised when the same text is read in another way."""
 
 _THINK = re.compile(r"<think>.*?</think>", re.S | re.I)
-_FENCE = re.compile(r"```[a-zA-Z]*\s*(.*?)```", re.S)
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
-_SCALE = {Decimal(1): 1.0, Decimal("0.5"): 0.5, Decimal(0): 0.0}
+_SCALE = (
+    (1.0, re.compile(r"1(?:[.,]0{1,2})?", re.A)),
+    (0.5, re.compile(r"0?[.,]50?", re.A)),
+    (0.0, re.compile(r"0(?:[.,]0{1,2})?", re.A)),
+)
+_REASONS = ("reason", "rationale", "explanation")
+_LONGEST = 200_000
+"""Characters of an answer beyond which it is not read."""
 
 
 class UnparsableError(ValueError):
@@ -62,7 +66,8 @@ def parse_answer(text: str, dimensions: Sequence[str]) -> dict[str, Scored]:
         UnparsableError: A sub-dimension is missing, a score is off the scale (never rounded),
             a key repeats, or two different answers stand side by side.
     """
-    found = [value for value in _objects(text) if _speaks_of(value, dimensions)]
+    opened = (_opened(value, dimensions) for value in _objects(text))
+    found = [value for value in opened if value is not None]
     if not found:
         raise UnparsableError("no JSON object with the asked sub-dimensions")
     answers = [_scores(value, dimensions) for value in found]
@@ -73,28 +78,69 @@ def parse_answer(text: str, dimensions: Sequence[str]) -> dict[str, Scored]:
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:
-    """The outermost JSON objects of a text."""
-    text = _THINK.sub("", text.replace("\ufeff", ""))
+    """The outermost JSON objects of a text, thinking left out; a cut one ends the search."""
+    text = _THINK.sub("", text.replace("\ufeff", "")[:_LONGEST])
     if "<think>" in text.casefold():
         raise UnparsableError("the thinking does not end")
-    fences = _FENCE.findall(text)
-    for part in fences or [text]:
-        yield from _objects_in(part)
-
-
-def _objects_in(text: str) -> Iterator[Mapping[str, Any]]:
-    decoder = json.JSONDecoder(object_pairs_hook=_no_repeats, strict=False)
+    text = text[_end_of_thinking(text) :]
     position = text.find("{")
     while position >= 0:
+        end = _closing(text, position)
+        if end < 0:
+            return
+        value = _value(text[position:end])
+        if isinstance(value, Mapping):
+            yield value
+        position = text.find("{", end)
+
+
+def _end_of_thinking(text: str) -> int:
+    """Where the answer begins: some models leave out where their thinking begins."""
+    mark = "</think>"
+    at = text.casefold().rfind(mark)
+    return at + len(mark) if at >= 0 else 0
+
+
+def _closing(text: str, position: int) -> int:
+    """Behind the brace that closes the one at ``position``, -1 where none does."""
+    try:
+        return json.JSONDecoder(strict=False).raw_decode(text, position)[1]
+    except (ValueError, RecursionError):
+        pass
+    depth, quote, at = 0, "", position
+    while at < len(text):
+        char = text[at]
+        if quote:
+            at += char == "\\"
+            quote = "" if char == quote else quote
+        elif char in "\"'" and not (char == "'" and text[at - 1].isalnum()):
+            quote = char
+        elif char in "{}":
+            depth += 1 if char == "{" else -1
+            if depth == 0:
+                return at + 1
+        at += 1
+    return -1
+
+
+def _value(text: str) -> Any:
+    """An object as JSON, else with trailing commas taken out, else as a Python literal."""
+    mended = _TRAILING_COMMA.sub(r"\1", text)
+    for candidate in (text, mended):
         try:
-            value, end = decoder.raw_decode(text, position)
+            return json.loads(candidate, object_pairs_hook=_no_repeats, strict=False)
         except UnparsableError:
             raise
         except (ValueError, RecursionError):
-            value, end = _repaired(text[position:]), len(text)
-        if isinstance(value, Mapping):
-            yield value
-        position = text.find("{", max(end, position + 1))
+            continue
+    try:
+        tree = ast.parse(mended.strip(), mode="eval")
+        _no_repeats_in(tree)
+        return ast.literal_eval(tree)
+    except UnparsableError:
+        raise
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -104,17 +150,22 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _repaired(text: str) -> Any:
-    """Trailing commas and Python quotes mended; a cut text is never completed."""
-    end = text.rfind("}")
-    try:
-        return loads(_TRAILING_COMMA.sub(r"\1", text[: end + 1])) if end > 0 else None
-    except ValueError:
-        return None
+def _no_repeats_in(tree: ast.AST) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+            if len(set(keys)) < len(keys):
+                raise UnparsableError("a key stands twice")
 
 
-def _speaks_of(value: Mapping[str, Any], dimensions: Sequence[str]) -> bool:
-    return any(d in value or f"{d}_score" in value for d in dimensions)
+def _opened(value: Mapping[str, Any], dimensions: Sequence[str]) -> Mapping[str, Any] | None:
+    """An object that speaks of the sub-dimensions, or the one inside it that does."""
+    inner = [part for part in value.values() if isinstance(part, Mapping)]
+    candidates: list[Mapping[str, Any]] = [value, *(inner if len(inner) == 1 else ())]
+    for candidate in candidates:
+        if any(d in candidate or f"{d}_score" in candidate for d in dimensions):
+            return candidate
+    return None
 
 
 def _scores(value: Mapping[str, Any], dimensions: Sequence[str]) -> dict[str, Scored]:
@@ -125,7 +176,7 @@ def _scored(value: Mapping[str, Any], dimension: str) -> Scored:
     entry = value.get(dimension, value.get(f"{dimension}_score"))
     reason = value.get(f"{dimension}_reason", "")
     if isinstance(entry, Mapping):
-        reason = entry.get("reason", entry.get("rationale", reason))
+        reason = next((entry[name] for name in _REASONS if name in entry), reason)
         entry = entry.get("score")
     if entry is None:
         raise UnparsableError(f"{dimension} has no score")
@@ -133,14 +184,9 @@ def _scored(value: Mapping[str, Any], dimension: str) -> Scored:
 
 
 def _score(value: Any, dimension: str) -> float:
-    problem = f"{dimension} is {value!r}, not 1, 0.5 or 0"
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UnparsableError(problem)
-    text = str(value).strip().replace(",", ".")
-    try:
-        number = Decimal(text)
-    except InvalidOperation as error:
-        raise UnparsableError(problem) from error
-    if not number.is_finite() or number not in _SCALE:
-        raise UnparsableError(problem)
-    return _SCALE[number]
+    if not isinstance(value, bool) and isinstance(value, int | float | str):
+        text = str(value).strip()
+        for level, form in _SCALE:
+            if form.fullmatch(text):
+                return level
+    raise UnparsableError(f"{dimension} is {str(value)[:60]!r}, not 1, 0.5 or 0")
