@@ -12,9 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from annotations.pairs import Selection, choices, load, state
 from annotations.store import ScoreEntry, Store
 from pararecover_core.agreement import measure
+from pararecover_core.agreement_groups import learning_curve, scale_agreement
+from pararecover_core.agreement_means import powered_means
+from pararecover_core.agreement_people import ceiling, may_replace
 from pararecover_core.formats.items import Item, Place
 from pararecover_core.pairing import Cell
 from pararecover_core.plan import Plan
@@ -40,6 +45,25 @@ def cells(samples: int, rng: random.Random) -> list[Cell]:
         for sample in range(samples)
         for name in JUDGED
     ]
+
+
+def everything(rng: random.Random) -> None:
+    """Every figure of four judges and the people's ceiling on 13 x 400 cells."""
+    people = [
+        Cell(
+            f"r{n}", name, 1.0, None, people=(("A", rng.choice(LEVELS)), ("B", rng.choice(LEVELS)))
+        )
+        for n in range(400)
+        for name in JUDGED
+    ]
+    ceiling(people)
+    for _ in range(4):
+        judged = [msgspec.structs.replace(c, judge=rng.choice(LEVELS)) for c in people]
+        measure(judged)
+        scale_agreement(judged)
+        may_replace(judged)
+        learning_curve(judged)
+        powered_means(judged, {cell.sample: ("agent",) for cell in judged})
 
 
 def fill(store: Store, replans: int, rng: random.Random) -> None:
@@ -80,6 +104,7 @@ def main() -> None:
     rng = random.Random(1)
     small = cells(400, rng)
     timed("13 x 400 cells, 2,000 resamples", lambda: measure(small))
+    timed("all figures of five scorers, 2,000 resamples", lambda: everything(rng))
     timed("the same for five scorers", lambda: [measure(small) for _ in range(5)])
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "bench.db")

@@ -10,7 +10,7 @@ Source: paper section 3.3 (eq. 5 and 6, table 5); intervals, kappa and coverage 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -383,6 +383,19 @@ def _resample(outcomes: NDArray[np.float32], resamples: int, seed: int) -> Float
     drawn = np.zeros((resamples, width))
     if samples < 2:
         return np.full((resamples, width // 9, 9), np.nan)
+    start = 0
+    for weights in resample_weights(samples, resamples, seed):
+        drawn[start : start + len(weights)] = weights @ outcomes
+        start += len(weights)
+    return drawn.reshape(resamples, width // 9, 9)
+
+
+def resample_weights(samples: int, resamples: int, seed: int) -> Iterator[NDArray[np.float32]]:
+    """How often each resample holds each sample, some resamples at a time.
+
+    Yields:
+        Tables of rows x ``samples``; each row adds up to ``samples``.
+    """
     rng = np.random.default_rng(seed)
     chunk = max(1, _CHUNK_CELLS // samples)
     for start in range(0, resamples, chunk):
@@ -390,11 +403,15 @@ def _resample(outcomes: NDArray[np.float32], resamples: int, seed: int) -> Float
         picks = rng.integers(0, samples, size=(rows, samples), dtype=np.int64)
         picks += np.arange(rows, dtype=np.int64)[:, None] * samples
         weights = np.bincount(picks.ravel(), minlength=rows * samples).reshape(rows, samples)
-        drawn[start : start + rows] = weights.astype(np.float32) @ outcomes
-    return drawn.reshape(resamples, width // 9, 9)
+        yield weights.astype(np.float32)
 
 
-def _interval(values: Floats, level: float) -> Interval:
+def outcomes_of(cells: Iterable[Cell], dimensions: Sequence[str]) -> NDArray[np.float32]:
+    """Samples x (9 x sub-dimensions), 1 where a sample has that pair of scores."""
+    return _Table.of(cells, dimensions).outcomes
+
+
+def interval(values: Floats, level: float) -> Interval:
     """Percentile interval of resampled figures; undefined resamples are left out."""
     known = values[~np.isnan(values)]
     if not len(known):
@@ -405,7 +422,7 @@ def _interval(values: Floats, level: float) -> Interval:
 
 def _figures(name: str, counts: Floats, drawn: Floats, table: _Table, *, level: float) -> Figures:
     values = _measures(counts)
-    intervals = [_interval(column, level) for column in _measures(drawn).T]
+    intervals = [interval(column, level) for column in _measures(drawn).T]
     note = ""
     if math.isnan(values[5]):
         note = ONE_LABEL if counts.sum() else NO_PAIRS
@@ -437,7 +454,7 @@ def _overall(every: Sequence[Figures], pooled: Figures, drawn: Floats, level: fl
     known = ~np.isnan(resampled)
     with np.errstate(invalid="ignore"):
         means = np.where(known, resampled, 0.0).sum(1) / known.sum(1)
-    intervals = [_interval(column, level) for column in means.T]
+    intervals = [interval(column, level) for column in means.T]
     defined = sum(not math.isnan(f.kappa.value) for f in every)
     note = f"mean over {defined} of {len(every)} sub-dimensions" if defined < len(every) else ""
     return Figures(
