@@ -15,7 +15,7 @@ import sqlite_utils
 
 from annotations import database
 from annotations.ingest import Ingest
-from annotations.schema import APPLICATION_ID, VERSION
+from annotations.schema import APPLICATION_ID, JUDGING_STEP, VERSION
 from annotations.search_index import rebuild_search
 from pararecover_core.errors import StoreError
 from pararecover_core.formats.items import Item, Place
@@ -63,7 +63,17 @@ def _pre_release_items(connection: sqlite3.Connection) -> Iterator[Item]:
         yield Item(Place("table scores", row["rowid"]), score)
 
 
-STEPS: dict[int, Step] = {0: from_pre_release, 1: rebuild_search, 2: rebuild_search}
+def add_judging(connection: sqlite3.Connection) -> None:
+    """Version 3 to 4: prompts, judging runs and what their calls gave."""
+    database.run_script(connection, JUDGING_STEP)
+
+
+STEPS: dict[int, Step] = {
+    0: from_pre_release,
+    1: rebuild_search,
+    2: rebuild_search,
+    3: add_judging,
+}
 """The step from each version to the next."""
 
 

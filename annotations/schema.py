@@ -6,12 +6,13 @@ and ``instance_body`` share their number ``n``, so do ``replan`` and ``replan_bo
 Source: design of the store; how a score log replays is in ``score_log``.
 """
 
+from annotations.judge_schema import JUDGING, JUDGING_LOGS, JUDGING_TABLES
 from annotations.search_schema import SEARCH, SEARCH_TABLES
 
 APPLICATION_ID = 0x50615265
 """Marks a SQLite file as ours ("PaRe" in ASCII)."""
 
-VERSION = 3
+VERSION = 4
 """Schema version of this release (``PRAGMA user_version``)."""
 
 RECORDS = """
@@ -202,12 +203,13 @@ CREATE INDEX event_log_item ON event_log (replan, annotator, kind);
 CREATE INDEX event_log_batch ON event_log (batch, annotator, at);
 """
 
-APPEND_ONLY = ("score_log", "gold", "event_log")
+APPEND_ONLY = ("score_log", "gold", "event_log", *JUDGING_LOGS)
 """Tables whose rows are never changed or deleted."""
 
 TABLES = (
     *("instance", "instance_body", "instance_error", "replan", "replan_body", "trajectory"),
     *("score_log", "gold", "replan_summary", "batch", "batch_item", "assignment", "event_log"),
+    *JUDGING_TABLES,
     *SEARCH_TABLES,
 )
 """All tables of this version."""
@@ -215,11 +217,14 @@ TABLES = (
 
 def _guard(table: str) -> str:
     return "".join(
-        f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb.upper()} ON {table} BEGIN "
+        f"CREATE TRIGGER IF NOT EXISTS {table}_no_{verb} BEFORE {verb.upper()} ON {table} BEGIN "
         f"SELECT RAISE(ABORT, '{table} is append-only'); END;\n"
         for verb in ("update", "delete")
     )
 
 
-SCHEMA = RECORDS + SCORES + WORK + "".join(map(_guard, APPEND_ONLY)) + SEARCH
+SCHEMA = RECORDS + SCORES + WORK + JUDGING + "".join(map(_guard, APPEND_ONLY)) + SEARCH
 """The whole schema of this version."""
+
+JUDGING_STEP = JUDGING + "".join(map(_guard, JUDGING_LOGS))
+"""What version 4 added; safe to repeat."""

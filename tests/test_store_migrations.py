@@ -9,6 +9,7 @@ import pytest
 
 from annotations import database
 from annotations.migrations import STEPS, migrate
+from annotations.judge_schema import JUDGING_TABLES
 from annotations.schema import TABLES, VERSION
 from annotations.search_schema import SEARCH_TABLES
 from annotations.store import Store
@@ -16,7 +17,7 @@ from pararecover_core.errors import StoreError
 from pararecover_core.literals import dumps
 from pararecover_core.plan import Plan
 from pararecover_core.records import Replan, to_data
-from tests.store_data import answer, entry, instance, items, plan_text
+from tests.store_data import answer, entry, instance, items, one_replan, plan_text
 
 VERSION_0 = """
 CREATE TABLE instances (key TEXT PRIMARY KEY, record TEXT NOT NULL);
@@ -150,3 +151,26 @@ def test_many_may_open_an_old_database_at_once(old):
         counts = list(pool.map(lambda _: Store(old).counts().scores, range(6)))
     assert counts == [2] * 6
     assert len(list(old.parent.glob("old.db.backup-*"))) == 1
+
+
+def test_a_database_of_version_3_gets_the_tables_of_judges(tmp_path):
+    made, path = Store(tmp_path / "new.db"), tmp_path / "three.db"
+    key = one_replan(made)
+    made.append([entry(key)])
+    with contextlib.closing(sqlite3.connect(made.path)) as db:
+        db.execute("VACUUM INTO ?", (str(path),))
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        for table in reversed(JUDGING_TABLES):
+            db.execute(f"DROP TABLE {table}")
+        db.execute("PRAGMA user_version = 3")
+        db.commit()
+    store = Store(path)
+    assert set(JUDGING_TABLES) <= tables(path)
+    assert [score.value for score in store.scores(key)] == [1.0]
+    assert list(tmp_path.glob("*.backup-v3-*"))
+    with store.write() as db:
+        db.execute(
+            "INSERT INTO prompt (id, version, dimensions, text, at) VALUES ('a', 1, '[]', 'x', 't')"
+        )
+    with pytest.raises(sqlite3.IntegrityError, match="prompt is append-only"), store.write() as db:
+        db.execute("UPDATE prompt SET text = 'y'")
