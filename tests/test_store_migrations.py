@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from annotations import database
-from annotations.migrations import STEPS, migrate
 from annotations.judge_schema import JUDGING_TABLES
+from annotations.migrations import STEPS, migrate
 from annotations.schema import TABLES, VERSION
 from annotations.search_schema import SEARCH_TABLES
 from annotations.store import Store
