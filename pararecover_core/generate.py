@@ -14,6 +14,7 @@ from pararecover_core.inject import make_instance
 from pararecover_core.literals import dumps
 from pararecover_core.parallel import ordered
 from pararecover_core.records import Instance
+from pararecover_core.rollout import rollout
 from pararecover_core.sandbox.compose import Shape, compose
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.taxonomy import ErrorType
@@ -104,17 +105,29 @@ def _shape(types: tuple[ErrorType, ...], name: str) -> Shape | None:
 
 
 def one_instance(job: tuple[int, tuple[ErrorType, ...]], *, seed: str, level: int) -> Instance:
-    """The instance of one place in the file; it depends on its arguments alone."""
+    """The instance of one place in the file; it depends on its arguments alone.
+
+    Args:
+        job: Its place from 0, and its error types; no types for one from a rollout.
+        seed: The file's seed.
+        level: 1 or 2.
+
+    Raises:
+        InputError: None of many tasks can carry the errors.
+    """
     index, types = job
+    number, query_id = index + 1, f"{level}{index + 1:05d}"
     for attempt in range(_TRIES):
         name = f"{seed}/{level}/{index}/{attempt}"
-        task = compose(name, shape=_shape(types, name), depth=_DEPTHS[len(types)])
-        made = make_instance(
-            task, types, seed=name, number=index + 1, query_id=f"{level}{index + 1:05d}"
-        )
+        if types:
+            task = compose(name, shape=_shape(types, name), depth=_DEPTHS[len(types)])
+            made = make_instance(task, types, seed=name, number=number, query_id=query_id)
+        else:
+            task = compose(name, depth=1 + level)
+            made = rollout(task, level=level, seed=name, number=number, query_id=query_id)
         if made is not None:
             return made
-    wanted = ", ".join(types)
+    wanted = ", ".join(types) or "a run that goes wrong"
     raise InputError(
         f"instance {index + 1}", f"no task that can carry {wanted}", "one in the sandbox",
         "Choose another seed",
@@ -127,6 +140,7 @@ def generate(
     count: int,
     seed: str,
     mix: Mix = Mix.PAPER,
+    rollouts: float = 0.0,
     executor: Executor | None = None,
 ) -> Iterator[Instance]:
     """Make instances in file order; the same arguments give the same instances.
@@ -135,7 +149,9 @@ def generate(
         level: 1 or 2.
         count: How many, >= 0.
         seed: Any text.
-        mix: Proportions of error types.
+        mix: Proportions of error types among injected ones.
+        rollouts: Share of instances from runs that went wrong by themselves, in [0, 1]; which
+            errors these carry is not planned.
         executor: Where instances are made side by side; None for this thread.
 
     Yields:
@@ -144,7 +160,12 @@ def generate(
     Raises:
         InputError: The level is neither 1 nor 2.
     """
-    jobs = enumerate(error_plan(level, count, seed, mix))
+    by_themselves = round(rollouts * count)
+    planned = error_plan(level, count - by_themselves, seed, mix)
+    types: list[tuple[ErrorType, ...]] = [*planned, *[()] * by_themselves]
+    if by_themselves:
+        Draw("rollouts", seed, level).random.shuffle(types)
+    jobs = enumerate(types)
     make = partial(one_instance, seed=seed, level=level)
     yield from ordered(make, jobs, executor)
 

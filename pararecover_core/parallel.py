@@ -1,7 +1,7 @@
 """Work on many items side by side through any executor, in order, with bounded memory."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future
 from functools import partial
 from itertools import islice
@@ -21,7 +21,7 @@ def ordered(
     *,
     chunk: int = 20,
     ahead: int = _AHEAD,
-) -> Iterator[R]:
+) -> Generator[R, None, None]:
     """Results of ``work`` in the order of the jobs.
 
     Args:

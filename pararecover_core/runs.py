@@ -4,7 +4,7 @@ Source: paper sections 2.1.4 (E5, eq. 4) and 3.4 (judge-free metrics, table 8).
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from enum import StrEnum
 from functools import partial
@@ -77,8 +77,10 @@ def run_many(
     round_limit: int = ROUND_LIMIT,
     executor: Executor | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> Iterator[Trajectory]:
+) -> Generator[Trajectory, None, None]:
     """Runs in the order of the jobs, with their scores; see ``measured``.
+
+    A run that starts from an answer names its key as ``replan`` in ``extra``.
 
     Args:
         jobs: N jobs, read as they are needed.
@@ -112,7 +114,10 @@ def _run(
         round_limit=round_limit,
         cancelled=cancelled or _never,
     )
-    return measured(job.instance, trajectory, round_limit)
+    scored = measured(job.instance, trajectory, round_limit)
+    if job.first is None:
+        return scored
+    return msgspec.structs.replace(scored, extra={**scored.extra, "replan": job.first.key})
 
 
 def _never() -> bool:
@@ -128,7 +133,7 @@ class Failed(msgspec.Struct, frozen=True):
 
 def replan_many(
     instances: Iterable[Instance], agent: AgentFactory, executor: Executor | None = None
-) -> Iterator[Replan | Failed]:
+) -> Generator[Replan | Failed, None, None]:
     """One answer to each instance, in order.
 
     Raises:

@@ -27,6 +27,7 @@ from pararecover_core.taxonomy import ErrorType
 
 __all__ = [
     "INJECTORS",
+    "RETURNS",
     "Change",
     "Course",
     "Injection",
@@ -64,7 +65,8 @@ INJECTORS: dict[ErrorType, Injector] = {
     _E.TOOLCALL_REDUNDANCY: plan_errors.toolcall_redundancy,
 }
 
-_RETURNS = frozenset({_E.NULL_ERROR, _E.TIMEOUT_ERROR})
+RETURNS = frozenset({_E.NULL_ERROR, _E.TIMEOUT_ERROR})
+"""Errors in what a tool returns; all others are in the plan."""
 
 
 def observe(plan: Plan, returns: dict[str, str]) -> tuple[ToolCall, ...]:
@@ -102,9 +104,7 @@ def inject(
             continue
         faulty = State(changed.plan, observe(changed.plan, changed.returns), state.round)
         after = course(faulty)
-        real = (
-            after.facts != before.facts if error_type in _RETURNS else after.is_worse_than(before)
-        )
+        real = after.facts != before.facts if error_type in RETURNS else after.is_worse_than(before)
         if real:
             injection = msgspec.structs.replace(changed.injection, round=state.round)
             return faulty, changed._replace(injection=injection)

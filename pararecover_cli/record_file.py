@@ -1,0 +1,225 @@
+"""Files of records that commands write line by line, and take up again where they stopped."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
+from typing import Any, BinaryIO
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from pararecover_cli.check import printable
+from pararecover_core.errors import InputError
+from pararecover_core.formats import read
+from pararecover_core.formats.items import Answer, Reject
+from pararecover_core.literals import dumps, loads
+from pararecover_core.records import Instance, Record, Replan, Trajectory, to_data
+
+STOPPED = 130
+"""Exit code after Ctrl-C."""
+
+
+def check_input(path: Path) -> None:
+    """Refuse what is no file.
+
+    Raises:
+        InputError: It is a folder, or not there.
+    """
+    if not path.is_file():
+        got = "a folder" if path.is_dir() else "no file"
+        raise InputError(str(path), got, "a file to read", "Check the path")
+
+
+def check_output(path: Path) -> None:
+    """Refuse a place where no file can be.
+
+    Raises:
+        InputError: It is a folder, or its folder is not there.
+    """
+    if path.is_dir() or not path.parent.is_dir():
+        got = "a folder" if path.is_dir() else f"no folder {path.parent}"
+        raise InputError(f"--out {path}", got, "a file in a folder that exists", "Name another")
+
+
+def contents(path: Path) -> Iterator[Any]:
+    """Records of a file; rejects are listed on stderr.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    try:
+        for item in read(path):
+            if isinstance(item.content, Reject):
+                typer.echo(printable(str(item.content)), err=True)
+            else:
+                yield item.content
+    except OSError as error:
+        got = error.strerror or str(error)
+        raise InputError(str(path), got, "a file that can be read", "Check it") from error
+
+
+def instances(path: Path) -> Iterator[Instance]:
+    """Instances of a file, each once; an answer that brings its instance counts as one."""
+    seen: set[str] = set()
+    for content in contents(path):
+        if isinstance(content, Answer):
+            content = content.instance
+        if isinstance(content, Instance) and content.key not in seen:
+            seen.add(content.key)
+            yield content
+
+
+def lines_in(path: Path) -> int | None:
+    """Lines of a JSON-lines file, for progress; None for other files."""
+    if path.suffix != ".jsonl":
+        return None
+    with path.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+
+
+class RecordFile:
+    """A JSON-lines file that grows by whole records.
+
+    Args:
+        path: Where it is; what it holds already is kept, a half-written last line cut off.
+
+    Attributes:
+        instances: Keys of the instances in it.
+        done: (instance, agent) of the replans and trajectories in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.instances: set[str] = set()
+        self.done: set[tuple[str, str]] = set()
+        self._file: BinaryIO = path.open("ab+")
+        self._take_up()
+
+    def _take_up(self) -> None:
+        self._file.seek(0)
+        whole = 0
+        for line in iter(self._file.readline, b""):
+            if not line.endswith(b"\n"):
+                break
+            whole += len(line)
+            self._note(line)
+        self._file.truncate(whole)
+        self._file.seek(0, os.SEEK_END)
+
+    def _note(self, line: bytes) -> None:
+        try:
+            data = loads(line)
+        except ValueError:
+            data = None
+        if not isinstance(data, dict) or "kind" not in data:
+            cure = "Name a new file, or the one that this command wrote before"
+            raise InputError(f"--out {self.path}", "other lines", "records of a run", cure)
+        if data["kind"] == "instance":
+            self.instances.add(str(data.get("key")))
+        else:
+            self.done.add((str(data.get("instance")), str(data.get("agent"))))
+
+    def add(self, record: Record) -> None:
+        """Write a record; an instance that is there already is passed over."""
+        if isinstance(record, Instance):
+            if record.key in self.instances:
+                return
+            self.instances.add(record.key)
+        elif isinstance(record, Replan | Trajectory):
+            self.done.add((record.instance, record.agent))
+        self._file.write(dumps(to_data(record)).encode("utf-8", "replace") + b"\n")
+
+    def close(self) -> None:
+        """Put everything on disk."""
+        self._file.close()
+
+
+@contextmanager
+def record_file(path: Path) -> Iterator[RecordFile]:
+    """A record file that is closed whatever happens.
+
+    Raises:
+        InputError: There can be no file, or it holds something else.
+    """
+    check_output(path)
+    file = RecordFile(path)
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+@contextmanager
+def executor_of(workers: int) -> Iterator[Executor | None]:
+    """Processes for ``workers`` > 1, else None; on Ctrl-C what has not begun is dropped."""
+    if workers < 2:
+        yield None
+        return
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_leave_ctrl_c)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_ctrl_c() -> None:
+    """Ctrl-C is for the command itself, not for its workers."""
+    signal(SIGINT, SIG_IGN)
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[], None]]:
+    """A bar with the time that is left on stderr; nothing where stderr is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(printable(what), total=total)
+        yield lambda: bar.advance(task)
+
+
+def stopped(done: int, what: str, out: Path) -> typer.Exit:
+    """Say what Ctrl-C left behind."""
+    typer.echo(
+        f"Stopped. {out} holds {done:,} {what}; the same command goes on from there.", err=True
+    )
+    return typer.Exit(STOPPED)
+
+
+def by_instance(path: Path) -> dict[str, Replan]:
+    """Replans of a file by their instance's key, the last one of each.
+
+    Raises:
+        InputError: It holds none.
+    """
+    found = {c.instance: c for c in contents(path) if isinstance(c, Replan)}
+    if not found:
+        cure = "Give a file that `pararecover replan` wrote"
+        raise InputError(str(path), "no replan", "answers to instances", cure)
+    return found
+
+
+def waiting(found: Iterable[Instance], file: RecordFile, agent: str) -> Iterator[Instance]:
+    """Instances that an agent has not finished; each is written beside what it leads to."""
+    for instance in found:
+        if (instance.key, agent) not in file.done:
+            yield instance
