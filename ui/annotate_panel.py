@@ -25,9 +25,12 @@ _SCRIPTS = (
     "plan.js",
     "annotate_dom.js",
     "annotate_outbox.js",
+    "annotate_dialogs.js",
+    "annotate_keys.js",
+    "annotate_bar.js",
+    "annotate_tools.js",
     "annotate_reading.js",
     "annotate_scoring.js",
-    "annotate_help.js",
     "annotate.js",
 )
 _STYLES = ("tokens.css", "plan.css", "annotate.css")

@@ -491,7 +491,7 @@ def test_hostile_text_is_text(tmp_path: Path, annotate: Callable[..., Watch]):
         began = time.monotonic()
         page.click(".observations .more")
         page.wait_for_selector(".full-body .block")
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10  # about 1 s on a quiet machine
         page.keyboard.press("Escape")
         page.keyboard.press("n")
         page.keyboard.type(HOSTILE)
@@ -502,7 +502,7 @@ def test_hostile_text_is_text(tmp_path: Path, annotate: Callable[..., Watch]):
         page.wait_for_selector(".bar1:has-text('Item 2')")
         page.keyboard.press("1")
         settled(page)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 10
         page.keyboard.press("]")
         page.wait_for_selector("text=This plan does not parse: S5 = 0")
         page.click("[data-dimension=S2] .id")

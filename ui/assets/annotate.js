@@ -8,10 +8,12 @@
 const RETRY = 2000; // ms between two tries while something waits
 const LATE = 2500; // ms without an answer after which the page says so
 const IDLE = 60; // seconds without a hand on mouse or keys that still count as work
+const HANDS = ["keydown", "pointerdown", "pointermove", "wheel"]; // signs of somebody at work
 const KEPT = 12; // items that stay in the browser
 
 function annotateFeed() {
-  if (!window.pararecoverFeed) window.pararecoverFeed = { data: null, listeners: new Set(), contents: new Map() };
+  if (!window.pararecoverFeed)
+    window.pararecoverFeed = { data: null, listeners: new Set(), contents: new Map() };
   return window.pararecoverFeed;
 }
 
@@ -43,26 +45,51 @@ function makeBench(host, config, send) {
 
   const reading = makeReading({ full: askFull });
   const scoring = makeScoring(config.rubric, {
-    score: (dimension, value) => { scoring.focus(dimension); score(value); },
+    score: (dimension, value) => {
+      scoring.focus(dimension);
+      score(value);
+    },
     note: keepNote,
     focus: (dimension) => scoring.focus(dimension),
-    undo, skip: () => leave("skip"), flag: () => leave("flag"), submit, reveal, go,
-    reload: (dimension) => { troubles().delete(dimension); draw(); },
+    undo,
+    skip: () => leave("skip"),
+    flag: () => leave("flag"),
+    submit,
+    reveal,
+    go,
+    reload: (dimension) => {
+      troubles().delete(dimension);
+      draw();
+    },
   });
   const full = makeFullText(() => full.close());
-  const bar = make("div", { class: "bar1" });
+  const bar = makeBar({ go, help: toggleHelp });
   const notice = make("div", { class: "notice", role: "status", hidden: true });
   const says = make("div", { class: "unseen", "aria-live": "polite" });
   const empty = make("div", { class: "card empty", hidden: true });
   const help = makeHelp();
   const cols = make("div", { class: "cols" }, reading.root, scoring.root);
-  const bench = make("div", { class: "bench" }, bar, notice, cols, empty, help, full.root, says);
+  const bench = make(
+    "div",
+    { class: "bench" },
+    bar.root,
+    notice,
+    cols,
+    empty,
+    help,
+    full.root,
+    says,
+  );
   host.append(bench);
 
   /* ---- what is on screen ---- */
 
-  function standing() { return at.standings.get(at.item) || null; }
-  function content() { return feed.contents.get(at.item) || null; }
+  function standing() {
+    return at.standings.get(at.item) || null;
+  }
+  function content() {
+    return feed.contents.get(at.item) || null;
+  }
   function troubles() {
     if (!at.troubles.has(at.item)) at.troubles.set(at.item, new Map());
     return at.troubles.get(at.item);
@@ -70,7 +97,11 @@ function makeBench(host, config, send) {
   function view() {
     const found = standing();
     if (!found) return null;
-    return { ...laidOver(found, outbox.of(at.item)), item: at.item, troubles: Object.fromEntries(troubles()) };
+    return {
+      ...laidOver(found, outbox.of(at.item)),
+      item: at.item,
+      troubles: Object.fromEntries(troubles()),
+    };
   }
 
   function draw() {
@@ -80,7 +111,14 @@ function makeBench(host, config, send) {
     cols.hidden = Boolean(at.feed.empty) && !ready;
     empty.hidden = !at.feed.empty || ready;
     bench.classList.toggle("loading", !ready && empty.hidden);
-    drawBar(ready ? now : null);
+    bar.draw({
+      view: ready ? now : null,
+      late: at.late,
+      waits: outbox.size(),
+      keeps: outbox.keeps(),
+      savedAt: at.savedAt,
+      empty: Boolean(at.feed.empty),
+    });
     if (ready) {
       scoring.show(now, what, at.late);
       tick();
@@ -100,60 +138,19 @@ function makeBench(host, config, send) {
     draw();
   }
 
-  function drawBar(now) {
-    const left = at.late
-      ? [make("b", { class: "id", text: `No connection, ${waiting()} on this page` }), make("span", { text: "Keys keep working; Submit waits." })]
-      : now ? title(now) : [make("b", { class: "id", text: at.feed.empty ? "Annotate" : "Loading" })];
-    bar.classList.toggle("lost", at.late);
-    const prior = button("Previous", "", () => go(-1), { aria: "Previous item, [" });
-    prior.prepend(icon("left"));
-    prior.append(key("["));
-    const next = button("Next", "", () => go(1), { aria: "Next item, ]" });
-    next.append(key("]"));
-    bar.replaceChildren(
-      make("div", { class: "title" }, ...left),
-      make("span", { class: "saved" }, ...savedWords()),
-      make("a", { class: "btn q", href: "annotate?view=admin", target: "_self", text: "Batches" }),
-      button("keys", "?", toggleHelp, { cls: "q", aria: "All keys" }),
-      prior,
-      next,
-    );
-  }
-
-  function waiting() {
-    const count = outbox.size();
-    return count === 1 ? "1 score waits" : `${count} scores wait`;
-  }
-
-  function savedWords() {
-    if (outbox.size()) return [make("span", { class: "ring", "aria-hidden": "true" }), make("span", { text: outbox.keeps() ? "saving" : "saving; this browser would lose it on reload" })];
-    return at.savedAt ? [icon("tick"), make("span", { text: `All saved ${at.savedAt}` })] : [];
-  }
-
-  function title(now) {
-    const where = [now.total ? `of ${now.total}` : "", now.batch_name, now.level ? `level ${now.level}` : "", now.round ? `round ${now.round}` : ""].filter(Boolean).join(" · ");
-    const tags = [make("b", { class: "id", text: `Item ${now.position}` }), make("span", { class: "quiet", text: where })];
-    if (now.shown.blind) tags.push(make("span", { class: "tag blind", title: "Agent, judge, error tags and others' scores are hidden until you submit and reveal" }, icon("blind"), "Blind"));
-    else tags.push(make("span", { class: "tag open" }, icon("eye"), now.revealed_at ? `Revealed ${timeOf(now.revealed_at).slice(0, 5)}` : "Open"));
-    if (now.revealed) {
-      tags.push(make("span", { class: "tag", title: "Agent", text: now.revealed.agent || "agent unknown" }));
-      for (const tag of now.revealed.tags) tags.push(make("span", { class: "tag fail", title: now.revealed.reason || "Error tag", text: tag }));
-    }
-    if (now.slots > 1) tags.push(make("span", { class: "tag opt", text: `You and ${now.slots - 1} other${now.slots > 2 ? "s" : ""} score this` }));
-    if (now.state === "submitted") tags.push(make("span", { class: "tag", text: "Submitted" }));
-    if (now.state === "skipped") tags.push(make("span", { class: "tag", text: "Skipped before" }));
-    if (now.state === "flagged") tags.push(make("span", { class: "tag" }, icon("flag"), "Flagged"));
-    if (!now.can_score) tags.push(make("span", { class: "tag", text: now.why || "To look at only" }));
-    return tags;
-  }
-
   function tell(text) {
     at.notice = text;
     notice.hidden = !text;
-    notice.replaceChildren(text, " ", ...(text ? [button("Close", "", () => tell(""), { cls: "q" })] : []));
+    notice.replaceChildren(
+      text,
+      " ",
+      ...(text ? [button("Close", "", () => tell(""), { cls: "q" })] : []),
+    );
   }
 
-  function say(text) { says.textContent = text; }
+  function say(text) {
+    says.textContent = text;
+  }
 
   /* ---- acts ---- */
 
@@ -227,7 +224,9 @@ function makeBench(host, config, send) {
     const missing = scoring.asked().filter((id) => !scoring.scored().includes(id));
     if (missing.length) {
       scoring.focus(missing[0]);
-      return tell(`${missing.length === 1 ? "1 sub-dimension has" : `${missing.length} sub-dimensions have`} no score yet: ${missing.join(", ")}.`);
+      return tell(
+        `${missing.length === 1 ? "1 sub-dimension has" : `${missing.length} sub-dimensions have`} no score yet: ${missing.join(", ")}.`,
+      );
     }
     if (at.late) return tell("Submit waits for the connection; your scores are kept on this page.");
     if (troubles().size) return tell("Reload what was scored in another tab, then submit.");
@@ -261,7 +260,9 @@ function makeBench(host, config, send) {
     flush();
   }
 
-  function ready(item) { return Boolean(item && feed.contents.has(item) && at.standings.has(item)); }
+  function ready(item) {
+    return Boolean(item && feed.contents.has(item) && at.standings.has(item));
+  }
 
   function onward() {
     const next = at.feed.from === at.item ? at.feed.onward : null;
@@ -274,7 +275,8 @@ function makeBench(host, config, send) {
 
   function go(step) {
     if (!at.item) return ask({ item: null, step: 0, ask: step < 0 ? "look_back" : "" });
-    const near = at.feed.from === at.item ? (step > 0 ? at.feed.following : at.feed.previous) : null;
+    const near =
+      at.feed.from === at.item ? (step > 0 ? at.feed.following : at.feed.previous) : null;
     const from = at.item;
     if (ready(near)) {
       open(near);
@@ -328,7 +330,10 @@ function makeBench(host, config, send) {
       at.full = null;
     }
     if (at.late && !outbox.size()) at.late = false;
-    if (data.empty) drawEmpty(data.empty);
+    if (data.empty) {
+      const wish = (name) => ask({ item: null, step: 0, ask: name });
+      empty.replaceChildren(...emptyWords(data.empty, wish));
+    }
     if (touched.reveal) drawItem();
     draw();
     if (data.item && !ready(data.item) && performance.now() - at.lackedAt > 1000) {
@@ -351,7 +356,10 @@ function makeBench(host, config, send) {
       else if (done.dimension && found) keep(done, ack, found);
       else if (done.kind === "reveal") touched.reveal = done.item === at.item;
       if (!ack.refused) at.savedAt = timeOf(ack.at) || at.savedAt;
-      if (done.item === at.item && done.dimension && !ack.refused) say(`${done.dimension} ${done.kind === "score" ? `scored ${done.value}` : done.kind}, saved`);
+      if (done.item === at.item && done.dimension && !ack.refused)
+        say(
+          `${done.dimension} ${done.kind === "score" ? `scored ${done.value}` : done.kind}, saved`,
+        );
     }
     return touched;
   }
@@ -362,8 +370,14 @@ function makeBench(host, config, send) {
     if (done.kind === "undo") {
       const entry = found.undo.findLastIndex((one) => one[0] === done.dimension);
       if (entry >= 0) found.undo.splice(entry, 1);
-    } else found.undo.push([done.dimension, before ? before.value : null, before ? before.note : ""]);
-    found.scores[done.dimension] = { value: ack.value, note: ack.note, revision: ack.revision, at: ack.at };
+    } else
+      found.undo.push([done.dimension, before ? before.value : null, before ? before.note : ""]);
+    found.scores[done.dimension] = {
+      value: ack.value,
+      note: ack.note,
+      revision: ack.revision,
+      at: ack.at,
+    };
   }
 
   function refuse(done, ack, found) {
@@ -371,18 +385,11 @@ function makeBench(host, config, send) {
     if (done.dimension && ack.stale) {
       if (!at.troubles.has(done.item)) at.troubles.set(done.item, new Map());
       at.troubles.get(done.item).set(done.dimension, ack.refused);
-    } else tell(done.item === at.item || !found ? ack.refused : `Item ${found.position}: ${ack.refused}`);
+    } else
+      tell(
+        done.item === at.item || !found ? ack.refused : `Item ${found.position}: ${ack.refused}`,
+      );
     if (done.item === at.item) say(ack.refused);
-  }
-
-  function drawEmpty(found) {
-    empty.replaceChildren(
-      make("h2", { text: found.title }),
-      ...found.lines.map((text) => make("p", { text })),
-      make("div", { class: "ways" }, ...found.ways.map((way) => (way.href
-        ? make("a", { class: "btn", href: way.href, target: "_self", text: way.text })
-        : button(way.text, "", () => ask({ item: null, step: 0, ask: way.act }), { cls: way.main ? "p" : "" })))),
-    );
   }
 
   function askFull(field) {
@@ -393,20 +400,31 @@ function makeBench(host, config, send) {
 
   /* ---- keys, time ---- */
 
-  function toggleHelp() { help.hidden = !help.hidden; }
-
-  function typing(event) {
-    const node = event.composedPath()[0];
-    if (!(node instanceof Element)) return false;
-    return node.matches("input, textarea, select, [contenteditable=''], [contenteditable='true']");
+  function toggleHelp() {
+    help.hidden = !help.hidden;
   }
 
   const KEYS = {
-    1: () => score(1), 5: () => score(0.5), 0: () => score(0), Backspace: clear, Delete: clear,
-    ArrowUp: () => step(-1), ArrowDown: () => step(1), ArrowLeft: () => go(-1), ArrowRight: () => go(1),
-    "[": () => go(-1), "]": () => go(1), u: undo, k: () => leave("skip"), f: () => leave("flag"),
-    n: (event) => scoring.writeNote(event.shiftKey), q: reading.toggleQuery, s: flush, Enter: submit,
-    Escape: () => reading.select(null), "?": toggleHelp,
+    1: () => score(1),
+    5: () => score(0.5),
+    0: () => score(0),
+    Backspace: clear,
+    Delete: clear,
+    ArrowUp: () => step(-1),
+    ArrowDown: () => step(1),
+    ArrowLeft: () => go(-1),
+    ArrowRight: () => go(1),
+    "[": () => go(-1),
+    "]": () => go(1),
+    u: undo,
+    k: () => leave("skip"),
+    f: () => leave("flag"),
+    n: (event) => scoring.writeNote(event.shiftKey),
+    q: reading.toggleQuery,
+    s: flush,
+    Enter: submit,
+    Escape: () => reading.select(null),
+    "?": toggleHelp,
   };
 
   function step(by) {
@@ -415,30 +433,14 @@ function makeBench(host, config, send) {
     scoring.focus(asked[Math.min(Math.max(now + by, 0), asked.length - 1)] || asked[0]);
   }
 
-  function onKey(event) {
-    if (!bench.isConnected) return; // the page was left; the clean-up comes a moment later
-    hand();
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
-    if (event.key === "Escape" && (full.open() || !help.hidden)) {
+  const onKey = keyHandler(bench, KEYS, {
+    open: () => full.open() || !help.hidden,
+    close: () => {
       full.close();
       help.hidden = true;
-      return;
-    }
-    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const found = Object.hasOwn(KEYS, name) ? KEYS[name] : null;
-    if (!found || full.open() || (!help.hidden && name !== "?")) return;
-    const pressed = event.composedPath()[0];
-    if (pressed instanceof Element && rests(pressed, name)) return;
-    event.preventDefault();
-    if (!event.repeat) found(event); // a held key scores once
-  }
-
-  /* Whether a key belongs to what has the focus: a button's Enter, a menu's arrows, a dialog. */
-  function rests(node, name) {
-    if (!bench.contains(node) && node.closest("[role=dialog], [role=menu], [role=listbox]")) return true;
-    if (name.startsWith("Arrow")) return !bench.contains(node) && node.matches("[role=slider], [role=tab], [role=option]");
-    return name === "Enter" && node.matches("button, a, [role=button]");
-  }
+    },
+    passes: (name) => name === "?" && !full.open(),
+  });
 
   function hand() {
     const now = performance.now();
@@ -476,7 +478,7 @@ function makeBench(host, config, send) {
   const sizer = new ResizeObserver(size);
   sizer.observe(document.documentElement);
   document.addEventListener("keydown", onKey);
-  for (const name of ["pointerdown", "pointermove", "wheel"]) document.addEventListener(name, hand, { passive: true });
+  for (const name of HANDS) document.addEventListener(name, hand, { passive: true });
   window.addEventListener("resize", size);
   window.addEventListener("online", flush);
   feed.listeners.add(receive);
@@ -486,12 +488,14 @@ function makeBench(host, config, send) {
   if (outbox.size()) flush();
 
   return {
-    use: (next) => { send = next; },
+    use: (next) => {
+      send = next;
+    },
     destroy: () => {
       clearInterval(timer);
       sizer.disconnect();
       document.removeEventListener("keydown", onKey);
-      for (const name of ["pointerdown", "pointermove", "wheel"]) document.removeEventListener(name, hand);
+      for (const name of HANDS) document.removeEventListener(name, hand);
       window.removeEventListener("resize", size);
       window.removeEventListener("online", flush);
       feed.listeners.delete(receive);

@@ -4,10 +4,9 @@ const LEGEND = ["added", "removed", "changed", "newly_done", "failed"];
 const STATE_SIGNS = { ok: "✓", error: "✕", timeout: "✕", empty: "○" };
 const NAMED_IDS = 40; // ids that a line names before "and N more"
 const PLANE = { least: 112, share: 0.285 }; // height of a plan: pixels, share of the bench
-const CHUNK = 4000; // characters of a long text that are laid out as one block
 
 function makeReading(hooks) {
-  const at = { content: null, node: null, tool: null, wide: false, details: false, plans: {} };
+  const at = { content: null, node: null, wide: false, details: false, plans: {} };
   const parts = {};
 
   /* ---- frame, built once ---- */
@@ -38,12 +37,18 @@ function makeReading(hooks) {
     parts.thought = make("div", { class: "thought" });
     parts.observations = make("div", { class: "observations" });
     parts.seen = make("span", { class: "quiet" });
-    parts.tools = make("div", { class: "tools" });
-    const head = (title, ...more) => make("div", { class: "head" }, make("b", { text: title }), ...more);
+    const head = (title, ...more) =>
+      make("div", { class: "head" }, make("b", { text: title }), ...more);
     return make(
       "div",
       { class: "left" },
-      card("query", "Query", parts.query, parts.queryText, make("span", { class: "opt" }, key("Q"))),
+      card(
+        "query",
+        "Query",
+        parts.query,
+        parts.queryText,
+        make("span", { class: "opt" }, key("Q")),
+      ),
       card(
         "plans",
         "Plan before and after",
@@ -59,7 +64,11 @@ function makeReading(hooks) {
         card(
           "scrolls",
           "Thought",
-          head("Thought", make("span", { class: "gap" }), make("span", { class: "quiet", text: "click a node id to select it" })),
+          head(
+            "Thought",
+            make("span", { class: "gap" }),
+            make("span", { class: "quiet", text: "click a node id to select it" }),
+          ),
           parts.thought,
         ),
         card(
@@ -67,7 +76,7 @@ function makeReading(hooks) {
           "Observations and tools",
           head("Observations", make("span", { class: "gap" }), parts.seen),
           parts.observations,
-          parts.tools,
+          tools.root,
         ),
       ),
     );
@@ -76,7 +85,13 @@ function makeReading(hooks) {
   function plane(title) {
     const area = make("div", { class: "plan-area" });
     const words = make("div", { class: "plan-words", hidden: true });
-    const pane = make("div", { class: "plane" }, make("b", { class: "plane-name", text: title }), area, words);
+    const pane = make(
+      "div",
+      { class: "plane" },
+      make("b", { class: "plane-name", text: title }),
+      area,
+      words,
+    );
     return { pane, area, words };
   }
 
@@ -85,15 +100,19 @@ function makeReading(hooks) {
   function show(content, revealed) {
     const fresh = !at.content || at.content.key !== content.key;
     at.content = content;
-    if (fresh) Object.assign(at, { node: null, tool: null, details: false, states: statesOf(content) });
-    parts.queryText.replaceChildren(make("b", { text: "Query" }), "\u2002", cutText(content.query, hooks.full));
+    if (fresh) Object.assign(at, { node: null, details: false, states: statesOf(content) });
+    parts.queryText.replaceChildren(
+      make("b", { text: "Query" }),
+      "\u2002",
+      cutText(content.query, hooks.full),
+    );
     parts.legend.replaceChildren(...legendOf(content));
     drawPlan("before", content.before);
     drawAfter(content);
     parts.thought.replaceChildren(...thoughtOf(content, revealed));
     parts.seen.textContent = seenOf(content.observations);
     parts.observations.replaceChildren(observationsOf(content.observations));
-    showTools();
+    tools.show(content.tools);
     select(at.node, true);
     fit();
   }
@@ -121,7 +140,13 @@ function makeReading(hooks) {
   function legendOf(content) {
     const counts = (content.after || content.before).counts;
     return LEGEND.filter((name) => counts[name]).map((name) =>
-      make("span", {}, badge(name), `${name.replace("_", " ")} `, make("b", { text: counts[name] })),
+      make(
+        "span",
+        {},
+        badge(name),
+        `${name.replace("_", " ")} `,
+        make("b", { text: counts[name] }),
+      ),
     );
   }
 
@@ -179,7 +204,7 @@ function makeReading(hooks) {
     const [text, kind, target] = segment;
     if (kind === "code") return make("code", { text });
     const look = { failed: "bad", added: "new", removed: "gone" }[at.states[target]] || "";
-    const act = kind === "node" ? () => select(target) : () => pickTool(target);
+    const act = kind === "node" ? () => select(target) : () => tools.toggle(target);
     return make("button", {
       type: "button",
       class: kind === "node" ? `ref ${look}` : "tool",
@@ -199,66 +224,57 @@ function makeReading(hooks) {
   }
 
   function observationsOf({ rows, total }) {
-    if (!rows.length) return make("p", { class: "quiet pad", text: "No call was made in this round." });
-    const head = make("tr", {}, ...["Node", "Tool", "Result", "State"].map((text) => make("th", { scope: "col", text })));
+    if (!rows.length)
+      return make("p", { class: "quiet pad", text: "No call was made in this round." });
+    const head = make(
+      "tr",
+      {},
+      ...["Node", "Tool", "Result", "State"].map((text) => make("th", { scope: "col", text })),
+    );
     const body = rows.map((row) =>
       make(
         "tr",
-        { class: row.state === "ok" ? "" : "err", "data-node": row.node, onclick: () => row.node && select(row.node) },
-        make("td", {}, row.node
-          ? make("button", { type: "button", class: "plain", text: row.node, "aria-label": `Select node ${row.node}` })
-          : make("span", { class: "quiet", text: "–", title: "No node of the plan makes this call" })),
+        {
+          class: row.state === "ok" ? "" : "err",
+          "data-node": row.node,
+          onclick: () => row.node && select(row.node),
+        },
+        make(
+          "td",
+          {},
+          row.node
+            ? make("button", {
+                type: "button",
+                class: "plain",
+                text: row.node,
+                "aria-label": `Select node ${row.node}`,
+              })
+            : make("span", {
+                class: "quiet",
+                text: "–",
+                title: "No node of the plan makes this call",
+              }),
+        ),
         make("td", { title: shortOf(row.arguments), text: row.tool }),
         make("td", { class: "mono" }, cutText(row.result || "(nothing)", hooks.full)),
-        make("td", { class: "state" }, make("b", { text: STATE_SIGNS[row.state] || "" }), ` ${row.state}`),
+        make(
+          "td",
+          { class: "state" },
+          make("b", { text: STATE_SIGNS[row.state] || "" }),
+          ` ${row.state}`,
+        ),
       ),
     );
-    const rest = total > rows.length ? make("p", { class: "quiet pad", text: `and ${total - rows.length} more calls` }) : null;
-    return make("div", {}, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)), rest);
-  }
-
-  /* ---- tools ---- */
-
-  function showTools() {
-    const { rows, total } = at.content.tools;
-    const shown = rows.find((tool) => tool.name === at.tool) || null;
-    const said = shown ? `${total} listed, ${shown.name} shown` : `${total} listed`;
-    parts.tools.replaceChildren(
-      make("b", { text: "Tools" }),
-      " ",
-      make("span", { class: "quiet", text: said }),
-      make("ul", {}, ...rows.map((tool) => make("li", {}, make("button", {
-        type: "button",
-        class: tool === shown ? "cur" : "",
-        "aria-pressed": String(tool === shown),
-        text: tool.name,
-        onclick: () => pickTool(tool.name),
-        onmousedown: (event) => event.preventDefault(),
-      })))),
-      ...(shown ? schemaOf(shown) : []),
+    const rest =
+      total > rows.length
+        ? make("p", { class: "quiet pad", text: `and ${total - rows.length} more calls` })
+        : null;
+    return make(
+      "div",
+      {},
+      make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)),
+      rest,
     );
-  }
-
-  function schemaOf(tool) {
-    const sign = tool.parameters
-      .map((p) => `${p.name}${p.required ? "" : "?"}${p.type ? `: ${p.type}` : ""}`)
-      .join(", ");
-    const told = tool.parameters.filter((p) => shortOf(p.description));
-    return [
-      make("p", { class: "mono sign", text: `${tool.name}(${sign})` }),
-      shortOf(tool.description) ? make("p", { class: "about" }, cutText(tool.description, hooks.full)) : null,
-      told.length
-        ? make("dl", {}, ...told.flatMap((p) => [
-          make("dt", { class: "mono", text: p.name + (p.required ? "" : " (optional)") }),
-          make("dd", {}, cutText(p.description, hooks.full)),
-        ]))
-        : null,
-    ].filter(Boolean);
-  }
-
-  function pickTool(name) {
-    at.tool = at.tool === name ? null : name;
-    showTools();
   }
 
   /* ---- the selected node ---- */
@@ -287,10 +303,7 @@ function makeReading(hooks) {
       row.classList.toggle("cur", id !== null && row.dataset.node === id);
     }
     if (node && at.content.tools.rows.some((tool) => tool.name === node.name)) {
-      if (at.tool !== node.name) {
-        at.tool = node.name;
-        showTools();
-      }
+      tools.pick(node.name);
       if (!quiet) reveal(parts.observations.querySelector("tr.cur"));
     }
   }
@@ -329,12 +342,17 @@ function makeReading(hooks) {
   }
 
   function idleStrip(id) {
-    const words = id === null ? "Click a node to see its call, what it needs and what it reaches" : `Node ${id} is in neither plan`;
+    const words =
+      id === null
+        ? "Click a node to see its call, what it needs and what it reaches"
+        : `Node ${id} is in neither plan`;
     return [make("span", { class: "quiet", text: words })];
   }
 
   function stripOf(id, node, found, reached) {
-    const call = node.parameters.map(([name, value]) => (name ? `${name}=${shortOf(value)}` : shortOf(value))).join(" ");
+    const call = node.parameters
+      .map(([name, value]) => (name ? `${name}=${shortOf(value)}` : shortOf(value)))
+      .join(" ");
     const only = !found.before ? "added" : !found.after && at.content.answer ? "removed" : "";
     const named = node.name && node.name !== id ? `${id} ${node.name}` : id;
     return [
@@ -367,15 +385,30 @@ function makeReading(hooks) {
     for (const side of ["before", "after"]) {
       const node = found[side];
       if (!node) continue;
-      const same = side === "after" && found.before && JSON.stringify({ ...found.before, done: 0 }) === JSON.stringify({ ...node, done: 0 }).replaceAll('"after:', '"before:');
-      line(side === "before" ? "Before" : "After", same ? `the same call${node.done ? ", done" : ", pending"}` : callOf(node));
+      const same =
+        side === "after" &&
+        found.before &&
+        JSON.stringify({ ...found.before, done: 0 }) ===
+          JSON.stringify({ ...node, done: 0 }).replaceAll('"after:', '"before:');
+      line(
+        side === "before" ? "Before" : "After",
+        same ? `the same call${node.done ? ", done" : ", pending"}` : callOf(node),
+      );
       if (!same && node.description) line("", cutText(node.description, hooks.full, "about"));
     }
     line("Reaches", idsInWords(reached));
-    at.content.observations.rows.filter((row) => row.node === id).forEach((row) => {
-      line("Was called with", make("code", {}, cutText(row.arguments || "no arguments", hooks.full)));
-      line(`Result, ${row.state}`, make("code", {}, cutText(row.result || "(nothing)", hooks.full)));
-    });
+    at.content.observations.rows
+      .filter((row) => row.node === id)
+      .forEach((row) => {
+        line(
+          "Was called with",
+          make("code", {}, cutText(row.arguments || "no arguments", hooks.full)),
+        );
+        line(
+          `Result, ${row.state}`,
+          make("code", {}, cutText(row.result || "(nothing)", hooks.full)),
+        );
+      });
     return parts.details.replaceChildren(make("dl", {}, ...rows));
   }
 
@@ -398,6 +431,7 @@ function makeReading(hooks) {
     root.querySelector(".query").classList.toggle("wide", at.wide);
   }
 
+  const tools = makeTools(hooks.full);
   const root = build();
   return {
     root,
@@ -407,46 +441,5 @@ function makeReading(hooks) {
     toggleQuery,
     selected: () => at.node,
     destroy: () => Object.values(at.plans).forEach((plan) => plan.destroy()),
-  };
-}
-
-/* A long text in a dialog of its own, in blocks that the browser lays out only when seen. */
-function makeFullText(close) {
-  const body = make("div", { class: "full-body" });
-  const title = make("b", {});
-  const root = make(
-    "div",
-    { class: "over", hidden: true, role: "dialog", "aria-modal": "true", "aria-label": "Whole text" },
-    make(
-      "div",
-      { class: "sheet" },
-      make("div", { class: "head" }, title, make("span", { class: "gap" }), button("Close", "Esc", close)),
-      body,
-    ),
-  );
-  return {
-    root,
-    open: () => !root.hidden,
-    close: () => {
-      root.hidden = true;
-      body.replaceChildren();
-    },
-    wait: () => {
-      title.textContent = "Loading the whole text";
-      root.hidden = false;
-    },
-    show: (text) => {
-      title.textContent = `${text.length.toLocaleString("en")} characters`;
-      const blocks = [];
-      for (let from = 0; from < text.length; ) {
-        let to = Math.min(text.length, from + CHUNK);
-        const line = text.lastIndexOf("\n", to);
-        if (to < text.length && line > from + CHUNK / 2) to = line + 1;
-        blocks.push(make("div", { class: "block", text: text.slice(from, to) }));
-        from = to;
-      }
-      body.replaceChildren(...blocks);
-      root.hidden = false;
-    },
   };
 }

@@ -20,7 +20,11 @@ function makeScoring(rubric, hooks) {
     const anchor = dimension.anchors[level];
     const inside =
       where === "anchor"
-        ? [make("span", { class: "v", text: String(value) }), make("span", { text: anchor }), key(VALUE_KEYS[level])]
+        ? [
+            make("span", { class: "v", text: String(value) }),
+            make("span", { text: anchor }),
+            key(VALUE_KEYS[level]),
+          ]
         : [String(value)];
     return make(
       "button",
@@ -28,7 +32,8 @@ function makeScoring(rubric, hooks) {
         type: "button",
         role: "radio",
         "aria-checked": "false",
-        "aria-label": where === "anchor" ? `${dimension.id} ${value}: ${anchor}` : `${dimension.id} ${value}`,
+        "aria-label":
+          where === "anchor" ? `${dimension.id} ${value}: ${anchor}` : `${dimension.id} ${value}`,
         title: where === "chip" ? anchor : null,
         tabindex: "-1",
         "data-value": String(value),
@@ -50,8 +55,16 @@ function makeScoring(rubric, hooks) {
       mark: make("span", { class: "nt", hidden: true, title: "has a note" }, icon("note")),
       refs: make("span", { class: "refs" }),
       question: make("span", { class: "question", text: dimension.question }),
-      chips: make("span", { class: "ch", role: "radiogroup", "aria-label": label }, ...VALUES.map((v) => choice(dimension, v, "chip"))),
-      anchors: make("div", { class: "an", role: "radiogroup", "aria-label": label }, ...VALUES.map((v) => choice(dimension, v, "anchor"))),
+      chips: make(
+        "span",
+        { class: "ch", role: "radiogroup", "aria-label": label },
+        ...VALUES.map((v) => choice(dimension, v, "chip")),
+      ),
+      anchors: make(
+        "div",
+        { class: "an", role: "radiogroup", "aria-label": label },
+        ...VALUES.map((v) => choice(dimension, v, "anchor")),
+      ),
       tick: make("span", { class: "tk" }),
       told: make("div", { class: "told" }),
       trouble: make("div", { class: "trouble", hidden: true }),
@@ -59,8 +72,21 @@ function makeScoring(rubric, hooks) {
     row.name.append(row.mark, row.refs);
     row.root = make(
       "div",
-      { class: "sr", "data-dimension": dimension.id, title: dimension.name, onclick: () => hooks.focus(dimension.id) },
-      make("div", { class: "line" }, make("b", { class: "id", text: dimension.id }), row.name, row.question, row.chips, row.tick),
+      {
+        class: "sr",
+        "data-dimension": dimension.id,
+        title: dimension.name,
+        onclick: () => hooks.focus(dimension.id),
+      },
+      make(
+        "div",
+        { class: "line" },
+        make("b", { class: "id", text: dimension.id }),
+        row.name,
+        row.question,
+        row.chips,
+        row.tick,
+      ),
       row.anchors,
       row.told,
       row.trouble,
@@ -78,7 +104,19 @@ function makeScoring(rubric, hooks) {
     row.root = make(
       "div",
       { class: "sr comp", "data-dimension": dimension.id, title: dimension.name },
-      make("div", { class: "line" }, make("b", { class: "id", text: dimension.id }), make("span", { class: "nm" }, make("span", { class: "short", text: dimension.short }), row.why), row.value, row.tick),
+      make(
+        "div",
+        { class: "line" },
+        make("b", { class: "id", text: dimension.id }),
+        make(
+          "span",
+          { class: "nm" },
+          make("span", { class: "short", text: dimension.short }),
+          row.why,
+        ),
+        row.value,
+        row.tick,
+      ),
     );
     return row;
   }
@@ -88,7 +126,16 @@ function makeScoring(rubric, hooks) {
     for (const group of rubric.groups) {
       const count = make("span", { class: "quiet" });
       heads.set(group.id, count);
-      list.append(make("div", { class: "gh", title: group.question }, make("b", { text: group.id }), make("span", { text: group.name }), make("span", { class: "gap" }), count));
+      list.append(
+        make(
+          "div",
+          { class: "gh", title: group.question },
+          make("b", { text: group.id }),
+          make("span", { text: group.name }),
+          make("span", { class: "gap" }),
+          count,
+        ),
+      );
       for (const dimension of rubric.dimensions.filter((d) => d.group === group.id)) {
         const row = dimension.judged ? judgedRow(dimension) : computedRow(dimension);
         rows.set(dimension.id, row);
@@ -96,11 +143,18 @@ function makeScoring(rubric, hooks) {
       }
     }
     parts.list = list;
-    parts.target = make("button", { type: "button", class: "target", onmousedown: still, onclick: () => aim(!at.forSample) });
+    parts.target = make("button", {
+      type: "button",
+      class: "target",
+      onmousedown: still,
+      onclick: () => aim(!at.forSample),
+    });
     parts.note = make("textarea", {
       class: "note",
       rows: "1",
-      onfocus: () => { at.editing = { item: at.view.item, dimension: at.forSample ? null : at.focus }; },
+      onfocus: () => {
+        at.editing = { item: at.view.item, dimension: at.forSample ? null : at.focus };
+      },
       onblur: saveNote,
       onkeydown: noteKey,
     });
@@ -127,8 +181,18 @@ function makeScoring(rubric, hooks) {
     const left = make("span", {});
     const right = make("span", { class: "quiet" });
     const fill = make("i", {});
-    const track = make("div", { class: "bar", role: "progressbar", "aria-valuemin": "0", "aria-valuemax": "100" }, fill);
-    return { root: make("div", {}, make("div", { class: "between" }, left, right), track), left, right, fill, track };
+    const track = make(
+      "div",
+      { class: "bar", role: "progressbar", "aria-valuemin": "0", "aria-valuemax": "100" },
+      fill,
+    );
+    return {
+      root: make("div", {}, make("div", { class: "between" }, left, right), track),
+      left,
+      right,
+      fill,
+      track,
+    };
   }
 
   /* ---- notes ---- */
@@ -150,7 +214,12 @@ function makeScoring(rubric, hooks) {
     if (at.editing) return;
     const on = at.forSample ? "the whole sample (N)" : `${at.focus} (N)`;
     parts.target.textContent = at.forSample ? "sample" : at.focus;
-    parts.target.setAttribute("aria-label", at.forSample ? `Note is on the whole sample; change to ${at.focus}` : `Note is on ${at.focus}; change to the whole sample`);
+    parts.target.setAttribute(
+      "aria-label",
+      at.forSample
+        ? `Note is on the whole sample; change to ${at.focus}`
+        : `Note is on ${at.focus}; change to the whole sample`,
+    );
     parts.target.title = "Note on the sub-dimension or on the whole sample";
     parts.note.placeholder = `Note on ${on}`;
     parts.note.setAttribute("aria-label", `Note on ${on}`);
@@ -163,7 +232,10 @@ function makeScoring(rubric, hooks) {
     at.editing = null;
     if (!editing) return;
     const text = parts.note.value.trim();
-    const before = editing.item === at.view.item ? (editing.dimension ? (at.view.rows[editing.dimension] || {}).note : at.view.note) || "" : null;
+    const before =
+      editing.item === at.view.item
+        ? (editing.dimension ? (at.view.rows[editing.dimension] || {}).note : at.view.note) || ""
+        : null;
     if (text !== before) hooks.note(editing.item, editing.dimension, text);
     showNote();
   }
@@ -184,7 +256,9 @@ function makeScoring(rubric, hooks) {
   /* ---- one item ---- */
 
   function asked() {
-    return rubric.dimensions.filter((d) => d.judged && at.view.dimensions.includes(d.id)).map((d) => d.id);
+    return rubric.dimensions
+      .filter((d) => d.judged && at.view.dimensions.includes(d.id))
+      .map((d) => d.id);
   }
 
   function scored() {
@@ -211,7 +285,9 @@ function makeScoring(rubric, hooks) {
     const score = view.rows[id] || { value: null, note: "", revision: 0 };
     const off = !view.dimensions.includes(id);
     const proposal = score.value === null && content.proposals[id];
-    const trouble = view.troubles[id] || (late && score.waits ? "Not saved yet; it is sent again by itself (S sends it now)" : "");
+    const trouble =
+      view.troubles[id] ||
+      (late && score.waits ? "Not saved yet; it is sent again by itself (S sends it now)" : "");
     row.root.classList.toggle("off", off);
     row.root.classList.toggle("bad", Boolean(trouble));
     for (const set of [row.chips, row.anchors]) {
@@ -224,7 +300,11 @@ function makeScoring(rubric, hooks) {
       });
     }
     row.tick.textContent = score.waits ? "○" : score.value !== null ? "✓" : "";
-    row.tick.title = score.waits ? "on its way" : score.value !== null ? `saved ${timeOf(score.at)}` : "";
+    row.tick.title = score.waits
+      ? "on its way"
+      : score.value !== null
+        ? `saved ${timeOf(score.at)}`
+        : "";
     row.tick.classList.toggle("waits", Boolean(score.waits));
     row.mark.hidden = !score.note;
     row.mark.title = score.note ? `Note: ${score.note.slice(0, 300)}` : "";
@@ -233,26 +313,50 @@ function makeScoring(rubric, hooks) {
     row.trouble.classList.toggle("hint", !trouble);
     row.trouble.replaceChildren(
       ...(trouble
-        ? [trouble, view.troubles[id] ? make("button", { type: "button", class: "plain link", text: "Reload", onmousedown: still, onclick: () => hooks.reload(id) }) : ""]
-        : proposal ? [`Proposed ${proposal[0]}: ${proposal[1]}. Confirm it with a key.`] : []),
+        ? [
+            trouble,
+            view.troubles[id]
+              ? make("button", {
+                  type: "button",
+                  class: "plain link",
+                  text: "Reload",
+                  onmousedown: still,
+                  onclick: () => hooks.reload(id),
+                })
+              : "",
+          ]
+        : proposal
+          ? [`Proposed ${proposal[0]}: ${proposal[1]}. Confirm it with a key.`]
+          : []),
     );
   }
 
   function showOthers(row, view) {
     const id = row.dimension.id;
-    const found = ((view.revealed && view.revealed.scorers) || []).filter((scorer) => scorer.scores[id]);
+    const found = ((view.revealed && view.revealed.scorers) || []).filter(
+      (scorer) => scorer.scores[id],
+    );
     const said = found.map((scorer) => `${scorer.name} ${written(scorer.scores[id][0])}`);
     row.refs.textContent = said.length ? said.join(" · ") : "";
     row.refs.title = said.join("\n");
     row.told.replaceChildren(
-      ...found.map((scorer) => make("p", {}, make("b", { text: `${scorer.name} ${written(scorer.scores[id][0])}` }), scorer.scores[id][1] ? ` ${scorer.scores[id][1]}` : "")),
+      ...found.map((scorer) =>
+        make(
+          "p",
+          {},
+          make("b", { text: `${scorer.name} ${written(scorer.scores[id][0])}` }),
+          scorer.scores[id][1] ? ` ${scorer.scores[id][1]}` : "",
+        ),
+      ),
     );
   }
 
   function showComputed(row, view, content) {
-    const found = row.dimension.id === "S5" ? content.s5 : row.dimension.id === "E5" ? view.e5 : null;
+    const found =
+      row.dimension.id === "S5" ? content.s5 : row.dimension.id === "E5" ? view.e5 : null;
     row.root.classList.toggle("none", !found || found.value === null);
-    row.value.textContent = found && found.value !== null ? String(Math.round(found.value * 100) / 100) : "–";
+    row.value.textContent =
+      found && found.value !== null ? String(Math.round(found.value * 100) / 100) : "–";
     row.why.textContent = found ? found.reason : row.dimension.id === "E5" ? "no run here" : "";
     row.why.title = row.why.textContent;
   }
@@ -262,13 +366,24 @@ function makeScoring(rubric, hooks) {
     const submitted = view.state === "submitted";
     const made = [button("Undo", "U", hooks.undo)];
     if (submitted) {
-      if (view.shown.can_reveal) made.push(button("Reveal", "", hooks.reveal, { aria: "Reveal judge, agent, tags and others' scores" }));
+      if (view.shown.can_reveal)
+        made.push(
+          button("Reveal", "", hooks.reveal, {
+            aria: "Reveal judge, agent, tags and others' scores",
+          }),
+        );
       made.push(button("Next item", "↵", () => hooks.go(1), { cls: "p" }));
     } else {
-      made.push(button("Skip", "K", hooks.skip), button("Flag", "F", hooks.flag, { cls: view.state === "flagged" ? "set" : "" }));
+      made.push(
+        button("Skip", "K", hooks.skip),
+        button("Flag", "F", hooks.flag, { cls: view.state === "flagged" ? "set" : "" }),
+      );
       const waits = done < total || late;
       const label = late ? "Submit waits" : done < total ? `Submit ${done} of ${total}` : "Submit";
-      const submit = button(label, "", hooks.submit, { cls: `p ${waits ? "wait" : ""}`, aria: `${label}, Enter` });
+      const submit = button(label, "", hooks.submit, {
+        cls: `p ${waits ? "wait" : ""}`,
+        aria: `${label}, Enter`,
+      });
       submit.append(key("↵"));
       if (waits) submit.setAttribute("aria-disabled", "true");
       made.push(submit);
@@ -280,10 +395,22 @@ function makeScoring(rubric, hooks) {
   function showProgress(progress, seconds) {
     parts.mine.root.parentNode.hidden = !progress;
     if (!progress) return;
-    fillBar(parts.mine, "Mine", progress.mine_done, progress.mine_total, `this item ${clock(seconds)}`);
-    const pace = progress.median_seconds ? `median ${clock(progress.median_seconds)}` : progress.pace_per_hour ? `${Math.round(progress.pace_per_hour)} an hour` : "";
+    fillBar(
+      parts.mine,
+      "Mine",
+      progress.mine_done,
+      progress.mine_total,
+      `this item ${clock(seconds)}`,
+    );
+    const pace = progress.median_seconds
+      ? `median ${clock(progress.median_seconds)}`
+      : progress.pace_per_hour
+        ? `${Math.round(progress.pace_per_hour)} an hour`
+        : "";
     fillBar(parts.batch, "Batch", progress.batch_done, progress.batch_total, pace);
-    parts.batch.right.title = progress.pace_per_hour ? `${progress.pace_per_hour.toFixed(1)} items an hour; idle time is left out` : "";
+    parts.batch.right.title = progress.pace_per_hour
+      ? `${progress.pace_per_hour.toFixed(1)} items an hour; idle time is left out`
+      : "";
     parts.warning.hidden = !progress.warning;
     parts.warning.textContent = progress.warning || "";
   }
@@ -307,7 +434,9 @@ function makeScoring(rubric, hooks) {
       const on = name === id;
       row.root.classList.toggle("fx", on);
       if (!row.dimension.judged) continue;
-      row.anchors.querySelectorAll("button").forEach((node) => node.setAttribute("tabindex", on ? "0" : "-1"));
+      row.anchors
+        .querySelectorAll("button")
+        .forEach((node) => node.setAttribute("tabindex", on ? "0" : "-1"));
       if (on) row.root.setAttribute("aria-current", "true");
       else row.root.removeAttribute("aria-current");
     }
@@ -320,7 +449,8 @@ function makeScoring(rubric, hooks) {
     const list = parts.list;
     const top = node.offsetTop - list.offsetTop;
     if (top < list.scrollTop) list.scrollTop = top - 6;
-    else if (top + node.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + node.offsetHeight - list.clientHeight + 6;
+    else if (top + node.offsetHeight > list.scrollTop + list.clientHeight)
+      list.scrollTop = top + node.offsetHeight - list.clientHeight + 6;
   }
 
   const root = build();
