@@ -143,7 +143,8 @@ def rounds_of(
 
     Returns:
         Earlier records of the same rollout, the instance, then the answer, or the run, or later
-        records where no answer is chosen.
+        records where no answer is chosen. A run that holds the instance's plan further on, as
+        logs of agents do, is shown whole.
     """
     records = chain(store, instance)
     here = next(place for place, one in enumerate(records) if one.key == instance.key)
@@ -153,8 +154,10 @@ def rounds_of(
     keys = [one.key for one in kept]
     at = here
     if run is not None:
-        starts = bool(run.rounds) and run.rounds[0].plan.given == instance.plan.given
-        added = run.rounds[1:] if starts else run.rounds
+        begun = _place_in(run, instance)
+        if begun > 0:
+            return _whole(run, instance, begun)
+        added = run.rounds[1:] if begun == 0 else run.rounds
         at = here + 1 if added else here
     elif replan is not None:
         added = (Round(replan.plan, (), replan.thought),)
@@ -173,6 +176,27 @@ def rounds_of(
         answered=bool(added),
         success=run.success if run else None,
         outcome=run.outcome if run else "",
+    )
+
+
+def _place_in(run: Trajectory, instance: Instance) -> int:
+    """Index of the round of a run that an instance is, -1 where it is none of them."""
+    given = instance.plan.given
+    return next((i for i, one in enumerate(run.rounds) if one.plan.given == given), -1)
+
+
+def _whole(run: Trajectory, instance: Instance, begun: int) -> Story:
+    """A run from before the instance to its end."""
+    count = len(run.rounds)
+    return Story(
+        rounds=run.rounds,
+        numbers=tuple(range(1, count + 1)),
+        instances=tuple(instance.key if place == begun else "" for place in range(count)),
+        at=min(begun + 1, count - 1),
+        kind="run",
+        answered=begun + 1 < count,
+        success=run.success,
+        outcome=run.outcome,
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from pararecover_core.errors import InputError
 from pararecover_core.formats import text
 from pararecover_core.formats.items import Item, Place, Reject
+from pararecover_core.formats.logs import LogReader
 from pararecover_core.formats.rows import KNOWN, RowReader
 from pararecover_core.formats.values import read_score, shown
 from pararecover_core.literals import loads
@@ -29,12 +30,20 @@ def read_json(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
         name: Name of the file for messages.
         rows: Reads the records.
     """
-    if is_lines(text.head_of(stream)):
-        yield from _read_lines(stream, name, rows)
-        return
+    logs = LogReader(rows.options)
+    if is_lines(text.head_of(stream)) or _is_list_a_line(stream):
+        yield from _read_lines(stream, name, rows, logs)
+    else:
+        yield from _read_documents(stream, name, rows, logs)
+    yield from logs.finish()
+
+
+def _read_documents(
+    stream: BinaryIO, name: str, rows: RowReader, logs: LogReader
+) -> Iterator[Item]:
     try:
         for line, document in text.documents(stream):
-            yield from _record(document, Place(name, line), rows, whole=True)
+            yield from _record(document, Place(name, line), rows, logs, whole=True)
     except InputError as error:
         place = Place(name)
         yield Item(place, Reject(place, error.got, error.expected, error.cure))
@@ -60,6 +69,15 @@ def is_lines(head: bytes) -> bool:
     return following.startswith((b"{", b'"kind"')) or _is_json(first) or not start.startswith(b"{")
 
 
+def _is_list_a_line(stream: BinaryIO) -> bool:
+    """Whether every line is a list of its own, as in files with a conversation a line."""
+    here = stream.tell()
+    line = stream.readline(text.MAX_RECORD) if stream.read(1) == b"[" else b""
+    following = stream.read(256).lstrip()
+    stream.seek(here)
+    return line.endswith(b"\n") and following.startswith(b"[") and _is_json(b"[" + line)
+
+
 def _is_json(data: bytes) -> bool:
     try:
         loads(data.decode("utf-8", "replace"))
@@ -68,23 +86,28 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
-def _read_lines(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
+def _read_lines(stream: BinaryIO, name: str, rows: RowReader, logs: LogReader) -> Iterator[Item]:
     for number, line in text.lines(stream):
         place = Place(name, number)
         if line is None:
             size = f"a line longer than {text.MAX_RECORD >> 20} MB"
             yield Item(place, Reject(place, size, "a shorter record", "Take the line out"))
         elif not line.isspace():
-            yield from _record(line, place, rows, whole=line.endswith(b"\n"))
+            yield from _record(line, place, rows, logs, whole=line.endswith(b"\n"))
 
 
-def _record(data: bytes, place: Place, rows: RowReader, *, whole: bool) -> Iterator[Item]:
+def _record(
+    data: bytes, place: Place, rows: RowReader, logs: LogReader, *, whole: bool
+) -> Iterator[Item]:
     try:
         value = loads(data)
     except ValueError as error:
         yield Item(place, _broken(place, error, whole))
         return
-    if isinstance(value, Mapping):
+    logged = logs.take(value, place, len(data))
+    if logged is not None:
+        yield from logged
+    elif isinstance(value, Mapping):
         repeated = _repeated(data, value)
         if repeated:
             got = f"two fields named {repeated} with different values"

@@ -1,0 +1,101 @@
+"""Logs of agents in the formats of others: told by content, read as runs, made into records."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pararecover_core.errors import InputError
+from pararecover_core.formats.items import Item, Place, Reject
+from pararecover_core.formats.logs import openai
+from pararecover_core.formats.logs.build import items_of
+from pararecover_core.formats.logs.messages import is_conversation
+from pararecover_core.formats.logs.run import Run
+from pararecover_core.formats.rows import ReadOptions
+
+__all__ = ["LogReader"]
+
+MOST_GATHERED = 256 * 1024 * 1024
+"""Bytes of records that only make runs together, such as spans, that are held at once."""
+
+
+class Form(NamedTuple):
+    """A format: whether a JSON value is one of its records, and the runs that it tells.
+
+    A format whose runs are spread over many records is gathered: its ``runs`` get the list of all.
+    """
+
+    name: str
+    recognise: Callable[[Any], bool]
+    runs: Callable[[Any], Iterator[Run]]
+    gathered: bool = False
+
+
+def _has_messages(value: Any) -> bool:
+    names = ("messages", "conversations", "conversation")
+    return isinstance(value, Mapping) and any(is_conversation(value.get(name)) for name in names)
+
+
+FORMS: tuple[Form, ...] = (
+    Form("OpenAI Responses", openai.is_responses, openai.responses),
+    Form("chat messages", _has_messages, openai.chat),
+    Form("chat messages", is_conversation, openai.chat),
+    Form("chat messages", openai.is_part, openai.parts, gathered=True),
+)
+"""The formats, the more particular first."""
+
+_OURS = frozenset(
+    {"kind", "plan", "prev_plan", "plan_dag", "thought", "replan", "replan_dag", "fun_call"}
+)
+"""Fields of the paper's own records and of answers: such a record is no log."""
+
+
+class LogReader:
+    """Reads the logs in one file; holds what only makes runs together until the file ends."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._gathered: dict[int, list[Any]] = {}
+        self._places: dict[int, Place] = {}
+        self._size = 0
+
+    def take(self, value: Any, place: Place, size: int = 0) -> Iterator[Item] | None:
+        """What a JSON value holds, None where it is no log.
+
+        Args:
+            value: One line, or one document.
+            place: Where it stands.
+            size: Its length in bytes.
+        """
+        if isinstance(value, Mapping) and not _OURS.isdisjoint(value):
+            return None
+        for number, form in enumerate(FORMS):
+            if form.recognise(value):
+                if form.gathered:
+                    return self._gather(number, value, place, size)
+                return self._items(form, value, place)
+        return None
+
+    def finish(self) -> Iterator[Item]:
+        """What the gathered records make, at the end of the file."""
+        gathered, self._gathered, self._size = self._gathered, {}, 0
+        for number, values in gathered.items():
+            yield from self._items(FORMS[number], values, self._places[number])
+
+    def _gather(self, number: int, value: Any, place: Place, size: int) -> Iterator[Item]:
+        if self._size > MOST_GATHERED:
+            return
+        self._size += size
+        if self._size > MOST_GATHERED:
+            got = f"more than {MOST_GATHERED >> 20} MB of {FORMS[number].name} in one file"
+            cure = "Export fewer runs a file; what follows was not read"
+            yield Item(place, Reject(place, got, "a smaller file", cure))
+            return
+        self._places.setdefault(number, place)
+        self._gathered.setdefault(number, []).append(value)
+
+    def _items(self, form: Form, value: Any, place: Place) -> Iterator[Item]:
+        try:
+            for run in form.runs(value):
+                yield from items_of(run, place, self._options)
+        except InputError as error:
+            got = f"{error.where} {error.got}".strip()
+            yield Item(place, Reject(place, got, error.expected, error.cure))
