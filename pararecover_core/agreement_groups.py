@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 
 import msgspec
 import numpy as np
@@ -81,7 +80,7 @@ def _scale(
     level: float,
 ) -> ScaleAgreement:
     rows = [
-        (fmean(s[d][0] for d in dimensions), fmean(s[d][1] for d in dimensions))
+        [sum([s[d][side] for d in dimensions]) / len(dimensions) for side in (0, 1)]
         for _, s in sorted(both.items())
         if all(d in s for d in dimensions)
     ]
@@ -178,7 +177,7 @@ def learning_curve(
     *,
     sizes: Sequence[int] = SIZES,
     dimensions: Sequence[str] = JUDGED,
-    resamples: int = 500,
+    resamples: int = 300,
     seed: int = 20260101,
     level: float = 0.95,
 ) -> list[CurvePoint]:

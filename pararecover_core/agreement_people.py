@@ -279,10 +279,12 @@ def _against(name: str, cells: Sequence[Cell], epsilon: float) -> OneAnnotator:
         others = [score for who, score in cell.people if who != name]
         if own is None or not others:
             continue
-        judge = fmean(cell.judge == score for score in others)
-        person = fmean(own == score for score in others)
+        judge, person = others.count(cell.judge or 0.0), others.count(own)
         wins.setdefault(cell.sample, []).append((float(judge >= person), float(person >= judge)))
-    pairs = [(fmean(j for j, _ in row), fmean(p for _, p in row)) for row in wins.values()]
+    pairs = [
+        (sum(j for j, _ in row) / len(row), sum(p for _, p in row) / len(row))
+        for row in wins.values()
+    ]
     if len(pairs) < 2:
         return OneAnnotator(name, len(pairs), math.nan, math.nan, math.nan, False)
     judge_wins, person_wins = fmean(j for j, _ in pairs), fmean(p for _, p in pairs)
