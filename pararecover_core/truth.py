@@ -14,8 +14,9 @@ from pararecover_core.literals import dumps
 from pararecover_core.plan import RESPONSE, ROOT, Node, Plan
 from pararecover_core.records import ToolCall
 from pararecover_core.results import ResultState, result_state
-from pararecover_core.sandbox.compose import Link, Step, Task
+from pararecover_core.sandbox.compose import Task
 from pararecover_core.sandbox.registry import tools, value_fault
+from pararecover_core.sandbox.steps import Link, Step
 from pararecover_core.taxonomy import ErrorType
 
 _COPY = re.compile(r"_(?:again|retry|fix).*$")

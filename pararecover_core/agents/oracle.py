@@ -7,8 +7,9 @@ from pararecover_core.agents.advance import Draft, advanced
 from pararecover_core.execute import Reply, View
 from pararecover_core.literals import loads
 from pararecover_core.plan import RESPONSE, ROOT, Plan, text_of
-from pararecover_core.sandbox.compose import Link, Task, node, step_id
+from pararecover_core.sandbox.compose import Task, node
 from pararecover_core.sandbox.environment import noted_result
+from pararecover_core.sandbox.steps import Link, step_id
 
 
 class Oracle:

@@ -19,6 +19,8 @@ from pararecover_core.plan import RESPONSE, ROOT, Plan
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.sandbox.kinds import Kind
 from pararecover_core.sandbox.registry import SandboxTool, call, tools
+from pararecover_core.sandbox.steps import Link, Step, reference, step_id
+from pararecover_core.sandbox.wording import ask, leaks, query, sentence
 
 MAX_CALLS, MAX_DEPTH, MAX_WIDTH = 15, 8, 6
 _TRIES = 60
@@ -30,26 +32,6 @@ class Shape(StrEnum):
     SEQUENCE = "sequence"
     PARALLEL = "parallel"
     PARALLEL_THEN_SEQUENCE = "parallel then sequence"
-
-
-class Link(msgspec.Struct, frozen=True):
-    """A value that comes from another step's result."""
-
-    step: int
-    field: str
-
-
-class Step(msgspec.Struct, frozen=True):
-    """One call: a tool and its values, literal or linked."""
-
-    tool: str
-    arguments: dict[str, Any]
-
-    @property
-    def needs(self) -> tuple[int, ...]:
-        """Steps whose results it uses, in order, without repeats."""
-        links = (value.step for value in self.arguments.values() if isinstance(value, Link))
-        return tuple(sorted(set(links)))
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -119,7 +101,7 @@ class Task(msgspec.Struct, frozen=True):
         for index, step in enumerate(self.steps):
             para = {name: reference(value) for name, value in step.arguments.items()}
             needed = [step_id(i) for i in step.needs] or [ROOT]
-            description = _sentence(_ask(step, self.steps, short=True))
+            description = sentence(ask(step, self.steps))
             tasks.append(node(step_id(index), step.tool, para, description, needed))
         goals = [step_id(goal) for goal in self.goals]
         tasks.append(node(RESPONSE, "", {}, "Sum up the results and answer.", goals))
@@ -144,16 +126,6 @@ def node(
         "dep": list(dependencies),
         "status": done,
     }
-
-
-def step_id(index: int) -> str:
-    """The node id of a step."""
-    return str(index + 1)
-
-
-def reference(value: Any) -> Any:
-    """A value as the plan writes it: a link as "$ID.field", a literal as it is."""
-    return f"${step_id(value.step)}.{value.field}" if isinstance(value, Link) else value
 
 
 @cache
@@ -253,6 +225,8 @@ class _Builder:
             if not users:
                 continue
             user = tools()[self.draw.choice(users)]
+            if user.name == self.steps[index].tool:
+                continue
             entry = next(n for n in user.required if user.inputs[n].kind.name == kind.name)
             added = self.add(user.name, {entry: Link(index, field)})
             if added is not None:
@@ -310,7 +284,9 @@ def compose(seed: str, *, shape: Shape | None = None, depth: int = 1, distractor
         builder = _Builder(draw)
         _build(builder, chosen, depth)
         if len(builder.steps) >= 2 and max(builder.layers) >= depth:
-            return _finish(builder, chosen, Recipe(seed, shape, depth, distractors))
+            task = _finish(builder, chosen, Recipe(seed, shape, depth, distractors))
+            if not leaks(task.query, task.steps, task.results):
+                return task
     raise AssertionError(f"no task could be composed from the seed {seed!r}")
 
 
@@ -350,7 +326,7 @@ def _finish(builder: _Builder, shape: Shape, recipe: Recipe) -> Task:
     goals = tuple(index for index in range(len(steps)) if index not in used)
     return Task(
         shape=shape,
-        query=_query(builder.draw, steps, goals),
+        query=query(builder.draw, steps, goals),
         steps=steps,
         tools=tuple(builder.draw.sample(listed, len(listed))),
         results=tuple(builder.results),
@@ -366,66 +342,3 @@ def _distractors(draw: Draw, needed: Sequence[str], count: int) -> list[str]:
     far = [t.name for t in tools().values() if t.domain not in domains]
     chosen = draw.sample(near, min(count, len(near)))
     return chosen + draw.sample(far, min(count - len(chosen), len(far)))
-
-
-_OPENINGS = ("", "Hi, I need some help. ", "Hello! ", "Please do the following for me. ",
-             "Could you take care of this? ", "I have a few things to sort out. ")  # fmt: skip
-_FIRST = ("First, {}.", "{}.", "To start with, {}.", "Please {}.")
-_NEXT = ("Then {}.", "After that, {}.", "Next, {}.", "Once you have that, {}.")
-_ALSO = ("Also, {}.", "In addition, {}.", "Separately, {}.", "I also want you to {}.")
-_CLOSINGS = ("Tell me {}.", "In the end I need {}.", "Let me know {}.", "Report {} back to me.")
-
-
-def _query(draw: Draw, steps: Sequence[Step], goals: Sequence[int]) -> str:
-    sentences = []
-    for index, step in enumerate(steps):
-        forms = _FIRST if index == 0 else _NEXT if index - 1 in step.needs else _ALSO
-        form = draw.choice(forms)
-        sentences.append(_sentence(form.format(_ask(step, steps, draw=draw))))
-    wanted = [_field_phrase(goal, field, steps) for goal in goals for field in _shown(steps[goal])]
-    closing = draw.choice(_CLOSINGS).format(_enumerate(wanted))
-    return draw.choice(_OPENINGS) + " ".join([*sentences, closing])
-
-
-def _shown(step: Step) -> list[str]:
-    return list(tools()[step.tool].outputs)
-
-
-def _ask(
-    step: Step, steps: Sequence[Step], *, draw: Draw | None = None, short: bool = False
-) -> str:
-    found = tools()[step.tool]
-    say = draw.choice(found.says) if draw else found.says[0]
-    words = {
-        name: _field_phrase(value.step, value.field, steps)
-        if isinstance(value, Link)
-        else found.inputs[name].kind.say(value)
-        for name, value in step.arguments.items()
-    }
-    return say.format(**words)
-
-
-def _field_phrase(index: int, field: str, steps: Sequence[Step]) -> str:
-    """How the text speaks of a result: "the flight", "the price of the second flight"."""
-    found = tools()[steps[index].tool]
-    made = found.makes
-    twins = [i for i, step in enumerate(steps) if tools()[step.tool].makes == made]
-    if len(twins) > 1:
-        ordinals = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-        place = ordinals[twins.index(index)] if twins.index(index) < len(ordinals) else "last"
-        made = made.replace("the ", f"the {place} ", 1)
-    words = f"the {field.replace('_', ' ')}"
-    if found.makes in (found.outputs[field].noun, words):
-        return made
-    return f"{words} of {made}"
-
-
-def _enumerate(parts: Sequence[str]) -> str:
-    if len(parts) < 2:
-        return "".join(parts)
-    return ", ".join(parts[:-1]) + " and " + parts[-1]
-
-
-def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith(".") else text + "."

@@ -23,6 +23,7 @@ class Kind(NamedTuple):
         check: Returns "" for a legal value, else what was expected.
         sample: Draws a literal value; None for values that only tools make.
         say: Writes a value into a query.
+        names_a_thing: Whether a value is an identifier: a query speaks of the thing itself.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Kind(NamedTuple):
     check: Callable[[Any], str]
     sample: Callable[[Draw], Any] | None = None
     say: Callable[[Any], str] = str
+    names_a_thing: bool = False
 
 
 def _legal(_: Any) -> str:
@@ -56,7 +58,7 @@ def id_kind(name: str, noun: str, prefix: str) -> Kind:
             "" if is_id(prefix, value) else f"an existing {name.replace('_', ' ')} ({prefix}-...)"
         )
 
-    return Kind(name, "string", noun, check)
+    return Kind(name, "string", noun, check, names_a_thing=True)
 
 
 def number_kind(
@@ -170,8 +172,14 @@ EMAIL = Kind(
 MONEY = number_kind("money", "the amount", 0.01, 10_000_000, sample=(20, 900), digits=2)
 CURRENCY = choice_kind("currency", "the currency", CURRENCIES)
 LANGUAGE = choice_kind("language", "the language", LANGUAGES)
-COUNT = number_kind("count", "the number", 1, 10_000, sample=(2, 12))
-PERCENT = number_kind("percent", "the percentage", 0.1, 100, sample=(3, 40), unit="percent")
+COUNT = number_kind("count", "the number", 1, 10_000)
+DAYS = number_kind("days", "the days", 1, 2_000, sample=(2, 12), unit="days")
+NIGHTS = number_kind("nights", "the nights", 1, 2_000, sample=(2, 12), unit="nights")
+YEARS = number_kind("years", "the years", 1, 40, sample=(2, 12), unit="years")
+PEOPLE = number_kind("people", "the people", 1, 10_000, sample=(2, 12), unit="people")
+WORDS = number_kind("words", "the words", 1, 100_000, sample=(120, 2_400), unit="words")
+PERCENT = number_kind("percent", "the percentage", 0.1, 100)
+RATE = number_kind("rate", "the rate", 0.1, 100, sample=(3, 40), unit="percent")
 KILOMETRES = number_kind("kilometres", "the distance", 0.1, 25_000, sample=(5, 600), unit="km")
 MINUTES = number_kind("minutes", "the duration", 1, 20_000, sample=(15, 240), unit="minutes")
 KILOGRAMS = number_kind("kilograms", "the weight", 0.01, 40_000, sample=(1, 60), unit="kg")
@@ -188,7 +196,13 @@ Money = Annotated[float, MONEY]
 Currency = Annotated[str, CURRENCY]
 Language = Annotated[str, LANGUAGE]
 Count = Annotated[float, COUNT]
+Days = Annotated[float, DAYS]
+Nights = Annotated[float, NIGHTS]
+Years = Annotated[float, YEARS]
+People = Annotated[float, PEOPLE]
+Words = Annotated[float, WORDS]
 Percent = Annotated[float, PERCENT]
+Rate = Annotated[float, RATE]
 Kilometres = Annotated[float, KILOMETRES]
 Minutes = Annotated[float, MINUTES]
 Kilograms = Annotated[float, KILOGRAMS]

@@ -5,10 +5,11 @@ from typing import Annotated, TypedDict
 
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.sandbox.kinds import (
-    Count,
     Date,
+    Days,
     Email,
     Minutes,
+    People,
     Text,
     Time,
     choice_kind,
@@ -47,8 +48,8 @@ class Event(TypedDict):
 class FreeSlot(TypedDict):
     """A time when someone is free."""
 
-    start_time: Time
-    length: Minutes
+    slot_start: Time
+    slot_length: Minutes
 
 
 class NamedDay(TypedDict):
@@ -66,7 +67,7 @@ class Shifted(TypedDict):
 class Span(TypedDict):
     """Days between two dates."""
 
-    days: Count
+    number_of_days: Days
 
 
 class Later(TypedDict):
@@ -84,8 +85,8 @@ class Invitation(TypedDict):
 class EventDetails(TypedDict):
     """What is known of an event."""
 
-    attendees: Count
-    room: Text
+    attendees: People
+    event_room: Text
 
 
 @tool(
@@ -116,7 +117,7 @@ def get_event_details(event_id: EventId) -> EventDetails:
     draw = Draw("event details", event_id)
     return {
         "attendees": draw.integer(3, 60),
-        "room": f"Room {draw.choice('ABCD')}{draw.integer(1, 9)}",
+        "event_room": f"Room {draw.choice('ABCD')}{draw.integer(1, 9)}",
     }
 
 
@@ -129,7 +130,7 @@ def find_free_slot(person: Email, date: Date) -> FreeSlot:
         date: Day, YYYY-MM-DD.
     """
     draw = Draw("slot", person, date)
-    return {"start_time": draw.time(), "length": draw.integer(3, 12) * 10}
+    return {"slot_start": draw.time(), "slot_length": draw.integer(3, 12) * 10}
 
 
 @tool("invite {guest} to {event_id}", makes="the invitation")
@@ -154,11 +155,11 @@ def weekday_of(date: Date) -> NamedDay:
 
 
 @tool(
-    "count {days} days on from {date} and tell me the date you reach",
-    "add {days} days to {date}",
+    "count {days} on from {date} and tell me the date",
+    "add {days} to {date}",
     makes="the later date",
 )
-def add_days(date: Date, days: Count) -> Shifted:
+def add_days(date: Date, days: Days) -> Shifted:
     """Move a date by a number of days.
 
     Args:
@@ -171,7 +172,7 @@ def add_days(date: Date, days: Count) -> Shifted:
     return {"new_date": moved.isoformat()}
 
 
-@tool("count the days from {start} to {end}", makes="the day count")
+@tool("count the days between {start} and {end}", makes="the day count")
 def days_between(start: Date, end: Date) -> Span:
     """Count the days between two dates.
 
@@ -182,10 +183,10 @@ def days_between(start: Date, end: Date) -> Span:
     days = abs((dt.date.fromisoformat(end) - dt.date.fromisoformat(start)).days)
     if days == 0:
         raise NotFoundError("the two dates are the same day.")
-    return {"days": days}
+    return {"number_of_days": days}
 
 
-@tool("work out what time it is {duration} after {start}", makes="the later time")
+@tool("add {duration} to {start} and tell me the time", makes="the later time")
 def add_minutes(start: Time, duration: Minutes) -> Later:
     """Move a time of day by minutes, past midnight if need be.
 

@@ -40,7 +40,7 @@ class Size(TypedDict):
     """How large a file is."""
 
     file_size: Megabytes
-    pages: Count
+    page_count: Count
 
 
 class Contents(TypedDict):
@@ -64,7 +64,7 @@ class Upload(TypedDict):
 class Access(TypedDict):
     """Who opened a link."""
 
-    views: Count
+    view_count: Count
     last_viewer: Email
 
 
@@ -104,7 +104,7 @@ def get_file_size(file_id: FileId) -> Size:
         file_id: Identifier of the file.
     """
     draw = Draw("size", file_id)
-    return {"file_size": draw.amount(0.2, 480, digits=1), "pages": draw.integer(1, 90)}
+    return {"file_size": draw.amount(0.2, 480, digits=1), "page_count": draw.integer(1, 90)}
 
 
 @tool("read {file_id}", makes="the contents")
@@ -150,10 +150,10 @@ def get_link_views(share_link: ShareLink) -> Access:
     """
     draw = Draw("views", share_link)
     names = ("ana", "bram", "chidi", "dora", "hana")
-    return {"views": draw.integer(1, 80), "last_viewer": f"{draw.choice(names)}@example.org"}
+    return {"view_count": draw.integer(1, 80), "last_viewer": f"{draw.choice(names)}@example.org"}
 
 
-@tool("work out how long it takes to upload {file_size}", makes="the upload")
+@tool("work out the upload time for {file_size}", makes="the upload")
 def upload_time(file_size: Megabytes) -> Upload:
     """Work out the upload time at 12 Mbit/s.
 

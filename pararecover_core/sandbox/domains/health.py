@@ -83,7 +83,7 @@ class Dose(TypedDict):
 class Tablets(TypedDict):
     """Tablets a day."""
 
-    tablets: Count
+    tablet_count: Count
 
 
 class Fee(TypedDict):
@@ -181,7 +181,10 @@ def get_vitals(record_id: RecordId) -> Vitals:
     }
 
 
-@tool("compute the body mass index for {weight} and {height}", makes="the body mass index")
+@tool(
+    "compute the body mass index for a weight of {weight} and a height of {height}",
+    makes="the body mass index",
+)
 def body_mass_index(weight: Kilograms, height: Centimetres) -> MassIndex:
     """Compute the body mass index, rounded.
 
@@ -192,7 +195,7 @@ def body_mass_index(weight: Kilograms, height: Centimetres) -> MassIndex:
     return {"body_mass_index": max(1, round(weight / (height / 100) ** 2))}
 
 
-@tool("work out the daily dose at 15 mg a kilogram for {weight}", makes="the dose")
+@tool("work out the daily dose at 15 mg a kilogram for a weight of {weight}", makes="the dose")
 def daily_dose(weight: Kilograms) -> Dose:
     """Work out a daily dose at 15 mg for each kilogram.
 
@@ -202,11 +205,11 @@ def daily_dose(weight: Kilograms) -> Dose:
     return {"daily_dose": round(weight * 15, 1)}
 
 
-@tool("work out how many 250 mg tablets make {dose}", makes="the tablets")
+@tool("work out how many tablets of 250 mg make up {dose}", makes="the tablets")
 def tablets_for(dose: Milligrams) -> Tablets:
     """Work out how many tablets of 250 mg make a dose.
 
     Args:
         dose: Milligrams.
     """
-    return {"tablets": max(1, round(dose / 250))}
+    return {"tablet_count": max(1, round(dose / 250))}

@@ -84,7 +84,7 @@ class Battery(TypedDict):
 class Listed(TypedDict):
     """Devices in a room."""
 
-    devices: Count
+    device_count: Count
 
 
 @tool("find the {device_type} in the {room}", makes="the device")
@@ -105,7 +105,7 @@ def count_devices(room: Room) -> Listed:
     Args:
         room: Room.
     """
-    return {"devices": Draw("devices", room).integer(1, 14)}
+    return {"device_count": Draw("devices", room).integer(1, 14)}
 
 
 @tool("read what {device_id} measures", makes="the reading")
@@ -157,7 +157,7 @@ def get_yearly_energy_use(device_id: DeviceId) -> Energy:
     }
 
 
-@tool("work out what {energy} of power cost", makes="the energy bill")
+@tool("work out the power bill for {energy}", makes="the energy bill")
 def energy_cost(energy: KilowattHours) -> Bill:
     """Work out the price of energy at 0.31 for a kilowatt-hour.
 

@@ -5,13 +5,13 @@ from typing import Annotated, TypedDict
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.sandbox.kinds import (
     City,
-    Count,
     Date,
     Email,
     Money,
     Percent,
     Text,
     Time,
+    Years,
     choice_kind,
     id_kind,
 )
@@ -40,22 +40,22 @@ class Opening(TypedDict):
 class OpeningDetails(TypedDict):
     """What an opening asks."""
 
-    deadline: Date
-    contact: Email
+    application_deadline: Date
+    contact_address: Email
 
 
 class Candidate(TypedDict):
     """A candidate."""
 
     candidate_id: CandidateId
-    years_of_experience: Count
+    years_of_experience: Years
 
 
 class Match(TypedDict):
     """How well somebody fits."""
 
-    fit: Percent
-    reason: Text
+    fit_score: Percent
+    fit_reason: Text
 
 
 class Interview(TypedDict):
@@ -68,7 +68,7 @@ class Interview(TypedDict):
 class Questions(TypedDict):
     """What will be asked."""
 
-    questions: Text
+    interview_questions: Text
 
 
 class Net(TypedDict):
@@ -116,8 +116,8 @@ def get_opening_details(opening_id: JobId) -> OpeningDetails:
     """
     draw = Draw("opening details", opening_id)
     return {
-        "deadline": draw.date(),
-        "contact": f"{draw.choice(('hr', 'jobs', 'team'))}@example.com",
+        "application_deadline": draw.date(),
+        "contact_address": f"{draw.choice(('hr', 'jobs', 'team'))}@example.com",
     }
 
 
@@ -141,7 +141,7 @@ def check_fit(candidate_id: CandidateId) -> Match:
     """
     draw = Draw("fit", candidate_id)
     why = draw.choice(("speaks two languages", "led a small team", "knows the tools"))
-    return {"fit": draw.integer(40, 99), "reason": f"The candidate {why}."}
+    return {"fit_score": draw.integer(40, 99), "fit_reason": f"The candidate {why}."}
 
 
 @tool("arrange an interview with {candidate_id} on {date}", makes="the interview")
@@ -165,10 +165,10 @@ def prepare_questions(interview_id: InterviewId) -> Questions:
     """
     draw = Draw("questions", interview_id)
     topic = draw.choice(("a hard week", "your last project", "working at night"))
-    return {"questions": f"Tell us about {topic}. Why here?"}
+    return {"interview_questions": f"Tell us about {topic}. Why here?"}
 
 
-@tool("work out the net salary for {salary} gross", makes="the net salary")
+@tool("work out the net salary if {salary} is the gross salary", makes="the net salary")
 def net_salary(salary: Money) -> Net:
     """Take 31 percent of tax and insurance off a salary.
 
@@ -178,7 +178,7 @@ def net_salary(salary: Money) -> Net:
     return {"net_salary": max(0.01, round(salary * 0.69, 2))}
 
 
-@tool("work out the yearly salary for {salary} a month", makes="the yearly salary")
+@tool("work out the yearly salary if each month pays {salary}", makes="the yearly salary")
 def yearly_salary(salary: Money) -> Yearly:
     """Multiply a monthly salary by twelve.
 

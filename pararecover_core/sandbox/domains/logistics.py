@@ -5,17 +5,21 @@ from typing import Annotated, TypedDict
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.sandbox.kinds import (
     City,
-    Count,
     Date,
     Kilograms,
     Kilometres,
     Money,
     Text,
     id_kind,
+    number_kind,
 )
 from pararecover_core.sandbox.registry import NotFoundError, tool
 
 ShipmentId = Annotated[str, id_kind("shipment_id", "the shipment", "SH")]
+Pallets = Annotated[
+    float, number_kind("pallets", "the pallets", 1, 10_000, sample=(2, 12), unit="pallets")
+]
+Emissions = Annotated[float, number_kind("emissions", "the emissions", 0.01, 10_000_000)]
 WarehouseId = Annotated[str, id_kind("warehouse_id", "the warehouse", "WH")]
 
 
@@ -37,7 +41,7 @@ class Warehouse(TypedDict):
     """A warehouse."""
 
     warehouse_id: WarehouseId
-    free_pallets: Count
+    free_pallets: Pallets
 
 
 class Stored(TypedDict):
@@ -49,23 +53,23 @@ class Stored(TypedDict):
 class Customs(TypedDict):
     """Customs duty."""
 
-    duty: Money
+    customs_duty: Money
     customs_note: Text
 
 
 class Emissions(TypedDict):
     """Carbon dioxide."""
 
-    emissions: Kilograms
+    emissions: Emissions
 
 
-class Pallets(TypedDict):
+class PalletCount(TypedDict):
     """Pallets that are needed."""
 
-    pallets: Count
+    pallets: Pallets
 
 
-@tool("send {weight} by road from {origin} to {destination}", makes="the shipment")
+@tool("send a load of {weight} by road from {origin} to {destination}", makes="the shipment")
 def ship_by_road(origin: City, destination: City, weight: Kilograms) -> Shipment:
     """Book freight by lorry.
 
@@ -80,7 +84,7 @@ def ship_by_road(origin: City, destination: City, weight: Kilograms) -> Shipment
     return {"shipment_id": draw.id("SH"), "freight_price": draw.amount(40, 900)}
 
 
-@tool("send {weight} by rail from {origin} to {destination}", makes="the shipment")
+@tool("send a load of {weight} by rail from {origin} to {destination}", makes="the shipment")
 def ship_by_rail(origin: City, destination: City, weight: Kilograms) -> Shipment:
     """Book freight by train.
 
@@ -118,8 +122,8 @@ def find_warehouse(city: City) -> Warehouse:
     return {"warehouse_id": draw.id("WH"), "free_pallets": draw.integer(3, 400)}
 
 
-@tool("ask what {pallets} pallets in {warehouse_id} cost", makes="the storage")
-def storage_fee(warehouse_id: WarehouseId, pallets: Count) -> Stored:
+@tool("ask what it costs to store {pallets} in {warehouse_id}", makes="the storage")
+def storage_fee(warehouse_id: WarehouseId, pallets: Pallets) -> Stored:
     """Tell what storing pallets for a week costs.
 
     Args:
@@ -129,7 +133,7 @@ def storage_fee(warehouse_id: WarehouseId, pallets: Count) -> Stored:
     return {"storage_fee": round(Draw("storage", warehouse_id).amount(1, 9) * pallets, 2)}
 
 
-@tool("work out the customs duty on {value} of goods", makes="the customs")
+@tool("work out the customs duty on goods worth {value}", makes="the customs")
 def customs_duty(value: Money) -> Customs:
     """Work out customs duty at 4.7 percent.
 
@@ -137,7 +141,7 @@ def customs_duty(value: Money) -> Customs:
         value: Value of the goods.
     """
     duty = max(0.01, round(value * 0.047, 2))
-    return {"duty": duty, "customs_note": f"Duty of {duty:.2f} is due on arrival."}
+    return {"customs_duty": duty, "customs_note": f"Duty of {duty:.2f} is due on arrival."}
 
 
 @tool("estimate the emissions of a lorry over {distance}", makes="the emissions")
@@ -150,8 +154,8 @@ def lorry_emissions(distance: Kilometres) -> Emissions:
     return {"emissions": max(0.01, round(distance * 0.9, 1))}
 
 
-@tool("work out how many pallets {weight} need", makes="the pallet count")
-def pallets_for(weight: Kilograms) -> Pallets:
+@tool("work out the pallets needed for a load of {weight}", makes="the pallet count")
+def pallets_for(weight: Kilograms) -> PalletCount:
     """Work out pallets at 12 kg each.
 
     Args:

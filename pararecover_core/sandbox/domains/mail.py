@@ -45,19 +45,19 @@ class Message(TypedDict):
 
     message_id: MessageId
     sender: Email
-    date_received: Date
+    receipt_date: Date
 
 
 class Body(TypedDict):
     """What a message says."""
 
-    body: Text
+    message_text: Text
 
 
 class Attachment(TypedDict):
     """What is attached."""
 
-    attachments: Count
+    attachment_count: Count
     amount_due: Money
 
 
@@ -103,7 +103,7 @@ def search_mail(topic: Topic) -> Message:
     sender = (
         f"{draw.choice(('office', 'desk', 'team'))}@{draw.choice(('example.com', 'example.org'))}"
     )
-    return {"message_id": draw.id("MS"), "sender": sender, "date_received": draw.date()}
+    return {"message_id": draw.id("MS"), "sender": sender, "receipt_date": draw.date()}
 
 
 @tool("find the archived message about the {topic}", makes="the message")
@@ -117,7 +117,7 @@ def search_archive(topic: Topic) -> Message:
     return {
         "message_id": draw.id("MS"),
         "sender": "archive@example.net",
-        "date_received": draw.date(),
+        "receipt_date": draw.date(),
     }
 
 
@@ -130,7 +130,7 @@ def read_message(message_id: MessageId) -> Body:
     """
     draw = Draw("body", message_id)
     what = draw.choice(("the signed form", "your feedback", "two dates that suit you"))
-    return {"body": f"Please send us {what} within {draw.integer(3, 20)} days."}
+    return {"message_text": f"Please send us {what} within {draw.integer(3, 20)} days."}
 
 
 @tool("look at the attachments of {message_id}", makes="the attachments")
@@ -141,7 +141,7 @@ def get_attachments(message_id: MessageId) -> Attachment:
         message_id: Identifier of the message.
     """
     draw = Draw("attachments", message_id)
-    return {"attachments": draw.integer(1, 6), "amount_due": draw.amount(15, 800)}
+    return {"attachment_count": draw.integer(1, 6), "amount_due": draw.amount(15, 800)}
 
 
 @tool("look up {person} in the address book", makes="the contact")
@@ -157,7 +157,7 @@ def find_contact(person: Person) -> Contact:
     return {"address": address, "home_city": draw.choice(cities)}
 
 
-@tool("send {recipient} a message that says {body}", makes="the sent message")
+@tool("send {body} to {recipient} as a message", makes="the sent message")
 def send_message(recipient: Email, body: Text) -> Sent:
     """Send a message at once.
 

@@ -204,7 +204,7 @@ def estimate_fuel_cost(distance: Kilometres) -> Fuel:
     return {"fuel_cost": max(0.01, round(distance * 6.2 / 100 * 1.79, 2))}
 
 
-@tool("work out how long {distance} take by car", makes="the drive")
+@tool("work out the driving time for {distance}", makes="the drive")
 def driving_time(distance: Kilometres) -> Duration:
     """Work out the driving time at 82 km/h.
 

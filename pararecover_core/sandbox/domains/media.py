@@ -19,8 +19,12 @@ from pararecover_core.sandbox.registry import tool
 Genre = Annotated[
     str,
     choice_kind(
-        "genre", "the genre", ("jazz", "documentary", "comedy", "science", "folk", "crime")
+        "genre", "the genre", ("comedy", "documentary", "crime", "science fiction", "western")
     ),
+]
+Style = Annotated[
+    str,
+    choice_kind("style", "the style", ("jazz", "folk", "soul", "tango", "country", "choral")),
 ]
 FilmId = Annotated[str, id_kind("film_id", "the film", "FM")]
 SongId = Annotated[str, id_kind("song_id", "the song", "SG")]
@@ -40,22 +44,22 @@ class Film(TypedDict):
 class Rating(TypedDict):
     """What viewers think."""
 
-    approval: Percent
-    review: Text
+    approval_rate: Percent
+    film_review: Text
 
 
 class Rental(TypedDict):
     """What renting costs."""
 
     rental_price: Money
-    available_until: Date
+    return_date: Date
 
 
 class Song(TypedDict):
     """A song."""
 
     song_id: SongId
-    plays: Count
+    play_count: Count
 
 
 class Playlist(TypedDict):
@@ -73,10 +77,10 @@ class Length(TypedDict):
 class Lyrics(TypedDict):
     """Words of a song."""
 
-    lyrics: Text
+    lyrics_text: Text
 
 
-@tool("find a {genre} film", makes="the film")
+@tool("find a {genre} film to watch at home", makes="the film")
 def search_film(genre: Genre) -> Film:
     """Find a film of a genre to stream.
 
@@ -107,7 +111,10 @@ def get_film_rating(film_id: FilmId) -> Rating:
     """
     draw = Draw("rating", film_id)
     word = draw.choice(("Slow but rich", "Funny to the end", "Fine pictures"))
-    return {"approval": draw.integer(30, 97), "review": f"{word}, {draw.integer(2, 5)} of 5 stars."}
+    return {
+        "approval_rate": draw.integer(30, 97),
+        "film_review": f"{word}, {draw.integer(2, 5)} of 5 stars.",
+    }
 
 
 @tool("see what renting {film_id} costs", makes="the rental")
@@ -118,18 +125,18 @@ def get_rental(film_id: FilmId) -> Rental:
         film_id: Identifier of the film.
     """
     draw = Draw("rental", film_id)
-    return {"rental_price": draw.amount(1.5, 12), "available_until": draw.date()}
+    return {"rental_price": draw.amount(1.5, 12), "return_date": draw.date()}
 
 
-@tool("find a {genre} song", makes="the song")
-def search_song(genre: Genre) -> Song:
-    """Find a much played song of a genre.
+@tool("find a {style} song", makes="the song")
+def search_song(style: Style) -> Song:
+    """Find a much played song of a style.
 
     Args:
-        genre: Genre.
+        style: Style.
     """
-    draw = Draw("song", genre)
-    return {"song_id": draw.id("SG"), "plays": draw.integer(10, 9000)}
+    draw = Draw("song", style)
+    return {"song_id": draw.id("SG"), "play_count": draw.integer(10, 9000)}
 
 
 @tool("get the lyrics of {song_id}", makes="the lyrics")
@@ -141,7 +148,7 @@ def get_lyrics(song_id: SongId) -> Lyrics:
     """
     draw = Draw("lyrics", song_id)
     lines = ("The river keeps its own time", "We left the lamp on low", "Snow on the market stalls")
-    return {"lyrics": f"{draw.choice(lines)}, verse {draw.integer(1, 4)}"}
+    return {"lyrics_text": f"{draw.choice(lines)}, verse {draw.integer(1, 4)}"}
 
 
 @tool("start a playlist called {name} with {song_id}", makes="the playlist")

@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from pararecover_core.sandbox.kinds import Count, Currency, Money, Percent
+from pararecover_core.sandbox.kinds import Currency, Money, People, Percent, Rate, Years
 from pararecover_core.sandbox.registry import NotFoundError, tool
 
 _PER_EURO = {"EUR": 1.0, "USD": 1.09, "GBP": 0.85, "JPY": 163.2, "NOK": 11.6, "CHF": 0.96,
@@ -53,7 +53,7 @@ def convert_currency(amount: Money, source: Currency, target: Currency) -> Conve
 
 
 @tool("add a tax of {rate} to {amount}", makes="the taxed amount")
-def add_tax(amount: Money, rate: Percent) -> Taxed:
+def add_tax(amount: Money, rate: Rate) -> Taxed:
     """Add a tax rate to a net amount.
 
     Args:
@@ -64,8 +64,8 @@ def add_tax(amount: Money, rate: Percent) -> Taxed:
     return {"gross_amount": round(amount + tax, 2), "tax_amount": tax}
 
 
-@tool("split {amount} evenly among a group of {people}", makes="the split")
-def split_bill(amount: Money, people: Count) -> Share:
+@tool("split {amount} evenly among {people}", makes="the split")
+def split_bill(amount: Money, people: People) -> Share:
     """Split an amount evenly among people.
 
     Args:
@@ -110,8 +110,8 @@ class Larger(TypedDict):
     larger_amount: Money
 
 
-@tool("work out what {amount} become after {years} years at {rate} interest", makes="the savings")
-def compound_interest(amount: Money, rate: Percent, years: Count) -> Interest:
+@tool("let {amount} grow for {years} at {rate} compound interest", makes="the savings")
+def compound_interest(amount: Money, rate: Rate, years: Years) -> Interest:
     """Grow an amount by compound interest.
 
     Args:
@@ -119,13 +119,11 @@ def compound_interest(amount: Money, rate: Percent, years: Count) -> Interest:
         rate: Interest a year in percent.
         years: Number of years, at most 40.
     """
-    if years > 40:
-        raise NotFoundError("rates are not kept for more than 40 years.")
     return {"final_amount": round(min(1e7, amount * (1 + rate / 100) ** years), 2)}
 
 
-@tool("add simple interest of {rate} for {years} years to {amount}", makes="the savings")
-def simple_interest(amount: Money, rate: Percent, years: Count) -> Interest:
+@tool("add simple interest of {rate} for {years} to {amount}", makes="the savings")
+def simple_interest(amount: Money, rate: Rate, years: Years) -> Interest:
     """Grow an amount by simple interest.
 
     Args:
@@ -133,8 +131,6 @@ def simple_interest(amount: Money, rate: Percent, years: Count) -> Interest:
         rate: Interest a year in percent.
         years: Number of years, at most 40.
     """
-    if years > 40:
-        raise NotFoundError("rates are not kept for more than 40 years.")
     return {"final_amount": round(min(1e7, amount * (1 + rate / 100 * years)), 2)}
 
 
@@ -160,7 +156,7 @@ def larger_amount(first: Money, second: Money) -> Larger:
     return {"larger_amount": max(first, second)}
 
 
-@tool("work out what share of a budget of {budget} the amount {amount} is", makes="the share")
+@tool("work out how much of a budget of {budget} is used up by {amount}", makes="the share")
 def budget_share(amount: Money, budget: Money) -> Budgeted:
     """Express an amount as percent of a budget, at most 100.
 

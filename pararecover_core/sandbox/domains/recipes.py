@@ -54,7 +54,7 @@ class Cost(TypedDict):
 class Energy(TypedDict):
     """Energy of a portion."""
 
-    energy: Kilocalories
+    portion_energy: Kilocalories
 
 
 class Oven(TypedDict):
@@ -151,7 +151,7 @@ def get_nutrition(recipe_id: RecipeId) -> Energy:
     Args:
         recipe_id: Identifier of the recipe.
     """
-    return {"energy": Draw("nutrition", recipe_id).integer(180, 980)}
+    return {"portion_energy": Draw("nutrition", recipe_id).integer(180, 980)}
 
 
 @tool("get the oven settings for {recipe_id}", makes="the oven settings")

@@ -10,9 +10,11 @@ from pararecover_core.sandbox.kinds import (
     Kilograms,
     Money,
     Percent,
+    Rate,
     Text,
     choice_kind,
     id_kind,
+    number_kind,
 )
 from pararecover_core.sandbox.registry import tool
 
@@ -25,7 +27,10 @@ Product = Annotated[
          "office chair", "headphones", "garden hose", "sewing machine"),
     ),
 ]  # fmt: skip
-ProductId = Annotated[str, id_kind("product_id", "the product found", "PR")]
+Pieces = Annotated[
+    float, number_kind("pieces", "the pieces", 1, 10_000, sample=(2, 12), unit="pieces")
+]
+ProductId = Annotated[str, id_kind("product_id", "the product", "PR")]
 OrderId = Annotated[str, id_kind("order_id", "the order", "OR")]
 
 
@@ -39,7 +44,7 @@ class Found(TypedDict):
 class Stock(TypedDict):
     """Pieces in stock."""
 
-    in_stock: Count
+    stock_level: Count
     unit_weight: Kilograms
 
 
@@ -83,7 +88,7 @@ class Refund(TypedDict):
     refund_amount: Money
 
 
-@tool("find a {product} to buy", "search the shop for a {product}", makes="the product found")
+@tool("find a {product} to buy", "search the shop for a {product}", makes="the product")
 def search_product(product: Product) -> Found:
     """Find a product on sale in the web shop.
 
@@ -94,7 +99,7 @@ def search_product(product: Product) -> Found:
     return {"product_id": draw.id("PR"), "unit_price": draw.amount(12, 380)}
 
 
-@tool("find a second-hand {product}", makes="the product found")
+@tool("find a second-hand {product}", makes="the product")
 def search_used_product(product: Product) -> Found:
     """Find a used product on the second-hand market.
 
@@ -113,7 +118,7 @@ def check_stock(product_id: ProductId) -> Stock:
         product_id: Identifier of the product.
     """
     draw = Draw("stock", product_id)
-    return {"in_stock": draw.integer(1, 120), "unit_weight": draw.amount(0.2, 18, digits=1)}
+    return {"stock_level": draw.integer(1, 120), "unit_weight": draw.amount(0.2, 18, digits=1)}
 
 
 @tool("read the reviews of {product_id}", makes="the reviews")
@@ -128,8 +133,8 @@ def get_reviews(product_id: ProductId) -> Reviews:
     return {"rating_percent": draw.integer(45, 98), "review_summary": f"Buyers call it {word}."}
 
 
-@tool("order {product_id} {quantity} times", makes="the order")
-def place_order(product_id: ProductId, quantity: Count) -> Order:
+@tool("order {quantity} of {product_id}", makes="the order")
+def place_order(product_id: ProductId, quantity: Pieces) -> Order:
     """Order pieces of a product.
 
     Args:
@@ -153,7 +158,7 @@ def plan_delivery(order_id: OrderId, city: City) -> Delivery:
 
 
 @tool("take a discount of {percent} off {price}", makes="the discount")
-def apply_discount(price: Money, percent: Percent) -> Discounted:
+def apply_discount(price: Money, percent: Rate) -> Discounted:
     """Reduce a price.
 
     Args:

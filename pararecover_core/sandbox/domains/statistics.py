@@ -23,7 +23,7 @@ class Column(TypedDict):
     """A column of numbers."""
 
     series: Series
-    rows: Count
+    row_count: Count
 
 
 class Mean(TypedDict):
@@ -72,7 +72,7 @@ class Change(TypedDict):
 class Largest(TypedDict):
     """The largest value."""
 
-    largest: Number
+    largest_value: Number
 
 
 @tool("load the {data_set} data", "get the numbers of the {data_set} data set", makes="the data")
@@ -84,7 +84,7 @@ def load_data(data_set: DataSet) -> Column:
     """
     draw = Draw("data", data_set)
     values = [draw.amount(5, 95, digits=1) for _ in range(draw.integer(6, 12))]
-    return {"series": values, "rows": len(values)}
+    return {"series": values, "row_count": len(values)}
 
 
 @tool("load last year's {data_set} data", makes="the data")
@@ -96,7 +96,7 @@ def load_archived_data(data_set: DataSet) -> Column:
     """
     draw = Draw("archived data", data_set)
     values = [draw.amount(5, 95, digits=1) for _ in range(draw.integer(6, 12))]
-    return {"series": values, "rows": len(values)}
+    return {"series": values, "row_count": len(values)}
 
 
 @tool("take the mean of {series}", makes="the mean")
@@ -179,10 +179,10 @@ def largest_of(series: Series) -> Largest:
     Args:
         series: Numbers.
     """
-    return {"largest": max(series)}
+    return {"largest_value": max(series)}
 
 
-@tool("work out what share of {whole} the number {part} is", makes="the share")
+@tool("work out how many percent {part} is of {whole}", makes="the share")
 def percent_of(part: Number, whole: Number) -> Change:
     """Express a part as percent of a whole, at most 100.
 

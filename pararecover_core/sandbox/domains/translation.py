@@ -4,11 +4,11 @@ from typing import Annotated, TypedDict
 
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.sandbox.kinds import (
-    Count,
     Language,
     Minutes,
     Money,
     Text,
+    Words,
     choice_kind,
     id_kind,
     text_kind,
@@ -40,10 +40,10 @@ class Detected(TypedDict):
     language: Language
 
 
-class Words(TypedDict):
+class WordCount(TypedDict):
     """How long a text is."""
 
-    words: Count
+    word_count: Words
     reading_time: Minutes
 
 
@@ -58,7 +58,7 @@ class Job(TypedDict):
     """How a job stands."""
 
     remaining_time: Minutes
-    note: Text
+    progress_note: Text
 
 
 class Rewritten(TypedDict):
@@ -70,7 +70,7 @@ class Rewritten(TypedDict):
 class Shouted(TypedDict):
     """A text in capitals."""
 
-    capitals: Text
+    capitalised_text: Text
 
 
 @tool("translate {phrase} into {language}", makes="the translation")
@@ -109,18 +109,18 @@ def detect_language(text: Text) -> Detected:
 
 
 @tool("count the words of {text}", makes="the word count")
-def count_words(text: Text) -> Words:
+def count_words(text: Text) -> WordCount:
     """Count words and tell the reading time.
 
     Args:
         text: Any text.
     """
     words = max(1, len(text.split()))
-    return {"words": words, "reading_time": max(1, round(words / 4))}
+    return {"word_count": words, "reading_time": max(1, round(words / 4))}
 
 
-@tool("ask what translating {words} words into {language} costs", makes="the quote")
-def quote_translation(words: Count, language: Language) -> Quote:
+@tool("ask what a translation into {language} costs for {words}", makes="the translation job")
+def quote_translation(words: Words, language: Language) -> Quote:
     """Ask a translator for an offer.
 
     Args:
@@ -139,7 +139,10 @@ def get_job_status(translation_job: JobId) -> Job:
         translation_job: Identifier of the job.
     """
     draw = Draw("job", translation_job)
-    return {"remaining_time": draw.integer(5, 600), "note": f"{draw.integer(10, 95)} percent done."}
+    return {
+        "remaining_time": draw.integer(5, 600),
+        "progress_note": f"{draw.integer(10, 95)} percent done.",
+    }
 
 
 @tool("rewrite {text} in a {tone} tone", makes="the new wording")
@@ -165,4 +168,4 @@ def capitalise_text(text: Text) -> Shouted:
     Args:
         text: Any text.
     """
-    return {"capitals": text.upper()}
+    return {"capitalised_text": text.upper()}

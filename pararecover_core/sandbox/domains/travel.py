@@ -9,6 +9,7 @@ from pararecover_core.sandbox.kinds import (
     Date,
     Minutes,
     Money,
+    Nights,
     Text,
     Time,
     id_kind,
@@ -32,9 +33,9 @@ class Flight(TypedDict):
 class FlightDetails(TypedDict):
     """What is known of a flight."""
 
-    seats_left: Count
-    duration: Minutes
-    airport: Text
+    free_seats: Count
+    flight_time: Minutes
+    departure_gate: Text
 
 
 @tool(
@@ -60,7 +61,9 @@ def search_flights(origin: City, destination: City, date: Date) -> Flight:
     }
 
 
-@tool("get the details of {flight_id}", "check how long {flight_id} takes", makes="its details")
+@tool(
+    "get the details of {flight_id}", "check how long {flight_id} takes", makes="the flight details"
+)
 def get_flight_details(flight_id: FlightId) -> FlightDetails:
     """Tell seats left, duration and airport of a flight.
 
@@ -69,9 +72,9 @@ def get_flight_details(flight_id: FlightId) -> FlightDetails:
     """
     draw = Draw("flight details", flight_id)
     return {
-        "seats_left": draw.integer(2, 90),
-        "duration": draw.integer(50, 840),
-        "airport": f"Terminal {draw.integer(1, 4)}, gate {draw.integer(1, 60)}",
+        "free_seats": draw.integer(2, 90),
+        "flight_time": draw.integer(50, 840),
+        "departure_gate": f"Terminal {draw.integer(1, 4)}, gate {draw.integer(1, 60)}",
     }
 
 
@@ -92,8 +95,8 @@ class Hotel(TypedDict):
 class HotelDetails(TypedDict):
     """What is known of a hotel."""
 
-    check_in: Time
-    beds: Count
+    check_in_time: Time
+    bed_count: Count
 
 
 class Ticket(TypedDict):
@@ -163,7 +166,7 @@ def get_hotel_details(hotel_id: HotelId) -> HotelDetails:
         hotel_id: Identifier of the hotel.
     """
     draw = Draw("hotel details", hotel_id)
-    return {"check_in": draw.time(), "beds": draw.integer(2, 120)}
+    return {"check_in_time": draw.time(), "bed_count": draw.integer(2, 120)}
 
 
 @tool("book {train_id}", makes="the ticket")
@@ -205,8 +208,8 @@ def check_visa(city: City) -> Visa:
     }
 
 
-@tool("work out what {nights} nights at {nightly_rate} a night cost", makes="the stay")
-def price_stay(nightly_rate: Money, nights: Count) -> Stay:
+@tool("work out what a stay costs for {nights} at {nightly_rate} a night", makes="the stay")
+def price_stay(nightly_rate: Money, nights: Nights) -> Stay:
     """Multiply a nightly rate by nights.
 
     Args:
