@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 import openai
-from openai.types.chat import ChatCompletion
+import orjson
 
 from pararecover_core.completions import Completion, Status, Usage
 
@@ -149,36 +149,34 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
     return max(0.0, email.utils.mktime_tz(date) - (time.time() if now is None else now))
 
 
-def read_reply(reply: Any) -> Completion:
-    """Read a reply.
+def read_reply(body: bytes, kind: str = "application/json") -> Completion:
+    """Read the body of a reply with status 200.
 
     Args:
-        reply: What the client returned: a ``ChatCompletion``, or text where the endpoint did
-            not answer with JSON.
+        body: As it came.
+        kind: Its content type.
 
     Returns:
         ``ok``, ``refused`` or ``truncated``.
 
     Raises:
         Fatal: It is no chat completion at all.
-        Again: A failure that may pass (no choices, no text, an unknown end).
+        Again: A failure that may pass (no JSON, no choices, no text, an unknown end).
     """
-    if not isinstance(reply, ChatCompletion):
-        what = "text" if isinstance(reply, str) else type(reply).__name__
-        text = f"the endpoint answered with {what}, no chat completion; check the base URL"
-        raise Fatal(text, passing=True)
-    raw, usage = reply.model_dump_json(warnings=False), _usage(reply.usage)
-    choices = reply.choices
-    if not isinstance(choices, list) or not choices or choices[0].message is None:
+    raw = body.decode("utf-8", "replace").strip()
+    reply = _decoded(raw, kind)
+    usage = _usage(reply.get("usage"))
+    choices = reply.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
         raise _no_choices(reply, raw, usage)
-    choice = choices[0]
-    message, end = choice.message, choice.finish_reason
-    extra = message.model_extra or {}
-    reasoning = str(extra.get("reasoning_content") or extra.get("reasoning") or "")
-    if end == "content_filter" or message.refusal:
-        said = message.refusal or "the content filter stopped the answer"
+    end, refusal = choice.get("finish_reason"), message.get("refusal")
+    reasoning = _text_of(message.get("reasoning_content") or message.get("reasoning"))
+    if end == "content_filter" or refusal:
+        said = _text_of(refusal) or "the content filter stopped the answer"
         return Completion(Status.REFUSED, "", reasoning, usage, raw, said)
-    text = _text_of(message.content)
+    text = _text_of(message.get("content"))
     if end == "length":
         why = "the answer was cut at the token limit"
         return Completion(Status.TRUNCATED, text, reasoning, usage, raw, why)
@@ -190,8 +188,25 @@ def read_reply(reply: Any) -> Completion:
     return Completion(Status.OK, text, reasoning, usage, raw)
 
 
-def _no_choices(reply: ChatCompletion, raw: str, usage: Usage) -> Exception:
-    problem = (reply.model_extra or {}).get("error")
+def _decoded(raw: str, kind: str) -> dict[str, Any]:
+    try:
+        reply = orjson.loads(raw)
+    except ValueError as error:
+        if "html" in kind or raw.startswith("<"):
+            raise _no_completion("a web page") from error
+        raise Again(Status.ENDPOINT_ERROR, f"the reply is not JSON: {error}") from error
+    if not isinstance(reply, dict):
+        raise _no_completion(f"a JSON {type(reply).__name__}")
+    return reply
+
+
+def _no_completion(what: str) -> Fatal:
+    text = f"the endpoint answered with {what}, no chat completion; check the base URL"
+    return Fatal(text, passing=True)
+
+
+def _no_choices(reply: Mapping[str, Any], raw: str, usage: Usage) -> Exception:
+    problem = reply.get("error")
     code = str(problem.get("code") or problem.get("type")) if isinstance(problem, dict) else ""
     text = f"no choices in the reply: {str(problem or raw)[:300]}"
     if code in _STOP_CODES:
@@ -201,8 +216,8 @@ def _no_choices(reply: ChatCompletion, raw: str, usage: Usage) -> Exception:
 
 def _usage(given: Any) -> Usage:
     def count(name: str) -> int:
-        value = getattr(given, name, None)
-        return value if isinstance(value, int) and value > 0 else 0
+        value = given.get(name) if isinstance(given, dict) else None
+        return value if type(value) is int and value > 0 else 0
 
     return Usage(count("prompt_tokens"), count("completion_tokens"))
 
