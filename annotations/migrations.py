@@ -15,7 +15,7 @@ import sqlite_utils
 
 from annotations import database
 from annotations.ingest import Ingest
-from annotations.schema import APPLICATION_ID, JUDGING_STEP, VERSION
+from annotations.schema import APPLICATION_ID, JUDGING_STEP, TRAINING_STEP, VERSION
 from annotations.search_index import rebuild_search
 from pararecover_core.errors import StoreError
 from pararecover_core.formats.items import Item, Place
@@ -68,11 +68,17 @@ def add_judging(connection: sqlite3.Connection) -> None:
     database.run_script(connection, JUDGING_STEP)
 
 
+def add_training(connection: sqlite3.Connection) -> None:
+    """Version 4 to 5: what people decided about training examples."""
+    database.run_script(connection, TRAINING_STEP)
+
+
 STEPS: dict[int, Step] = {
     0: from_pre_release,
     1: rebuild_search,
     2: rebuild_search,
     3: add_judging,
+    4: add_training,
 }
 """The step from each version to the next."""
 

@@ -8,11 +8,12 @@ Source: design of the store; how a score log replays is in ``score_log``.
 
 from annotations.judge_schema import JUDGING, JUDGING_LOGS, JUDGING_TABLES
 from annotations.search_schema import SEARCH, SEARCH_TABLES
+from annotations.training_schema import TRAINING, TRAINING_TABLES
 
 APPLICATION_ID = 0x50615265
 """Marks a SQLite file as ours ("PaRe" in ASCII)."""
 
-VERSION = 4
+VERSION = 5
 """Schema version of this release (``PRAGMA user_version``)."""
 
 RECORDS = """
@@ -203,13 +204,14 @@ CREATE INDEX event_log_item ON event_log (replan, annotator, kind);
 CREATE INDEX event_log_batch ON event_log (batch, annotator, at);
 """
 
-APPEND_ONLY = ("score_log", "gold", "event_log", *JUDGING_LOGS)
+APPEND_ONLY = ("score_log", "gold", "event_log", *JUDGING_LOGS, *TRAINING_TABLES)
 """Tables whose rows are never changed or deleted."""
 
 TABLES = (
     *("instance", "instance_body", "instance_error", "replan", "replan_body", "trajectory"),
     *("score_log", "gold", "replan_summary", "batch", "batch_item", "assignment", "event_log"),
     *JUDGING_TABLES,
+    *TRAINING_TABLES,
     *SEARCH_TABLES,
 )
 """All tables of this version."""
@@ -223,8 +225,12 @@ def _guard(table: str) -> str:
     )
 
 
-SCHEMA = RECORDS + SCORES + WORK + JUDGING + "".join(map(_guard, APPEND_ONLY)) + SEARCH
+_GUARDS = "".join(map(_guard, APPEND_ONLY))
+SCHEMA = RECORDS + SCORES + WORK + JUDGING + TRAINING + _GUARDS + SEARCH
 """The whole schema of this version."""
 
 JUDGING_STEP = JUDGING + "".join(map(_guard, JUDGING_LOGS))
 """What version 4 added; safe to repeat."""
+
+TRAINING_STEP = TRAINING + "".join(map(_guard, TRAINING_TABLES))
+"""What version 5 adds to version 4."""

@@ -174,3 +174,24 @@ def test_a_database_of_version_3_gets_the_tables_of_judges(tmp_path):
         )
     with pytest.raises(sqlite3.IntegrityError, match="prompt is append-only"), store.write() as db:
         db.execute("UPDATE prompt SET text = 'y'")
+
+
+def test_a_database_of_version_4_gets_the_table_of_training_decisions(tmp_path):
+    made, path = Store(tmp_path / "new.db"), tmp_path / "four.db"
+    key = one_replan(made)
+    with contextlib.closing(sqlite3.connect(made.path)) as db:
+        db.execute("VACUUM INTO ?", (str(path),))
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE training_decision")
+        db.execute("PRAGMA user_version = 4")
+        db.commit()
+    store = Store(path)
+    assert tables(path) == tables(made.path)
+    assert store.replan(key).thought == "Bake it now"
+    with store.write() as db:
+        db.execute(
+            "INSERT INTO training_decision (event, kind, example, keep, at) "
+            "VALUES ('e', 'sft', 'x', 0, 't')"
+        )
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"), store.write() as db:
+        db.execute("DELETE FROM training_decision")
