@@ -12,7 +12,7 @@ app: $(READY)
 	$(BIN)/pararecover app --sample
 
 test: check
-	$(BIN)/pytest -rs
+	$(BIN)/pytest -rs -n 2 --dist loadscope
 
 check: $(READY)
 	$(BIN)/ruff format --check .
