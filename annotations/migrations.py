@@ -15,7 +15,8 @@ import sqlite_utils
 
 from annotations import database
 from annotations.ingest import Ingest
-from annotations.schema import APPLICATION_ID, JUDGING_STEP, TRAINING_STEP, VERSION
+from annotations.schema import APPLICATION_ID, JUDGING_STEP, SESSION_STEP, TRAINING_STEP, VERSION
+from annotations.score_log import refresh_summary
 from annotations.search_index import rebuild_search
 from pararecover_core.errors import StoreError
 from pararecover_core.formats.items import Item, Place
@@ -73,12 +74,20 @@ def add_training(connection: sqlite3.Connection) -> None:
     database.run_script(connection, TRAINING_STEP)
 
 
+def add_sessions(connection: sqlite3.Connection) -> None:
+    """Version 5 to 6: calibration sessions; summaries count submitted scores alone from now on."""
+    database.run_script(connection, SESSION_STEP)
+    query = "SELECT replan FROM replan_summary WHERE humans > 0"
+    refresh_summary(connection, [row[0] for row in connection.execute(query).fetchall()])
+
+
 STEPS: dict[int, Step] = {
     0: from_pre_release,
     1: rebuild_search,
     2: rebuild_search,
     3: add_judging,
     4: add_training,
+    5: add_sessions,
 }
 """The step from each version to the next."""
 

@@ -8,12 +8,13 @@ Source: design of the store; how a score log replays is in ``score_log``.
 
 from annotations.judge_schema import JUDGING, JUDGING_LOGS, JUDGING_TABLES
 from annotations.search_schema import SEARCH, SEARCH_TABLES
+from annotations.session_schema import SESSION_LOGS, SESSION_TABLES, SESSIONS
 from annotations.training_schema import TRAINING, TRAINING_TABLES
 
 APPLICATION_ID = 0x50615265
 """Marks a SQLite file as ours ("PaRe" in ASCII)."""
 
-VERSION = 5
+VERSION = 6
 """Schema version of this release (``PRAGMA user_version``)."""
 
 RECORDS = """
@@ -204,7 +205,7 @@ CREATE INDEX event_log_item ON event_log (replan, annotator, kind);
 CREATE INDEX event_log_batch ON event_log (batch, annotator, at);
 """
 
-APPEND_ONLY = ("score_log", "gold", "event_log", *JUDGING_LOGS, *TRAINING_TABLES)
+APPEND_ONLY = ("score_log", "gold", "event_log", *JUDGING_LOGS, *TRAINING_TABLES, *SESSION_LOGS)
 """Tables whose rows are never changed or deleted."""
 
 TABLES = (
@@ -212,6 +213,7 @@ TABLES = (
     *("score_log", "gold", "replan_summary", "batch", "batch_item", "assignment", "event_log"),
     *JUDGING_TABLES,
     *TRAINING_TABLES,
+    *SESSION_TABLES,
     *SEARCH_TABLES,
 )
 """All tables of this version."""
@@ -226,7 +228,7 @@ def _guard(table: str) -> str:
 
 
 _GUARDS = "".join(map(_guard, APPEND_ONLY))
-SCHEMA = RECORDS + SCORES + WORK + JUDGING + TRAINING + _GUARDS + SEARCH
+SCHEMA = RECORDS + SCORES + WORK + JUDGING + TRAINING + SESSIONS + _GUARDS + SEARCH
 """The whole schema of this version."""
 
 JUDGING_STEP = JUDGING + "".join(map(_guard, JUDGING_LOGS))
@@ -234,3 +236,6 @@ JUDGING_STEP = JUDGING + "".join(map(_guard, JUDGING_LOGS))
 
 TRAINING_STEP = TRAINING + "".join(map(_guard, TRAINING_TABLES))
 """What version 5 adds to version 4."""
+
+SESSION_STEP = SESSIONS + "".join(map(_guard, SESSION_LOGS))
+"""What version 6 adds to version 5."""
