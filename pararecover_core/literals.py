@@ -81,20 +81,20 @@ def _loads_slowly(text: str | bytes, reason: str) -> Any:
         pass
     if len(text) <= _LITERAL_LIMIT and any(sign in text for sign in _PYTHON_SIGNS):
         try:
-            return _as_json(ast.literal_eval(text))
+            return as_json(ast.literal_eval(text))
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             pass
     raise ValueError(reason)
 
 
-def _as_json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A Python literal with lists for tuples and sets, and text for every key."""
     if isinstance(value, dict):
-        return {k if isinstance(k, str) else dumps(k): _as_json(v) for k, v in value.items()}
+        return {k if isinstance(k, str) else dumps(k): as_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_json(item) for item in value]
+        return [as_json(item) for item in value]
     if isinstance(value, set):
-        return sorted(map(_as_json, value), key=repr)
+        return sorted(map(as_json, value), key=repr)
     if value is None or isinstance(value, str | int | float):
         return value
     raise ValueError(f"{type(value).__name__} is nothing that JSON can hold")

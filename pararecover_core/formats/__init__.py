@@ -17,6 +17,8 @@ from pararecover_core.formats.items import (
     ScoreRow,
 )
 from pararecover_core.formats.jsonl import read_json
+from pararecover_core.formats.logs import LogReader, inspect
+from pararecover_core.formats.logs.plans import is_compiler_text
 from pararecover_core.formats.rows import KNOWN, ReadOptions, RowReader
 from pararecover_core.formats.tables import delimiter_of, read_csv, read_xlsx
 from pararecover_core.formats.writers import FORMS, write_scores
@@ -40,6 +42,9 @@ __all__ = [
 
 FORMATS = ("auto", "jsonl", "csv", "xlsx")
 """What ``ReadOptions.format`` may be."""
+
+MAX_PLAN_TEXT = 4 * 1024 * 1024
+"""Longest text of plans that is taken, in bytes."""
 
 _DEFAULT = ReadOptions()
 
@@ -100,6 +105,9 @@ def _read(path_or_file: Path | BinaryIO, name: str, options: ReadOptions) -> Ite
 def _read_stream(stream: BinaryIO, name: str, options: ReadOptions) -> Iterator[Item]:
     rows = RowReader(options)
     start = stream.read(8)
+    if options.format == "auto" and start.startswith(xlsx.ZIP_MARK) and inspect.is_archive(stream):
+        yield from LogReader(options).archive(stream, name)
+        return
     if options.format == "xlsx" or start.startswith((xlsx.ZIP_MARK, xlsx.OLE_MARK)):
         yield from read_xlsx(stream, name, rows)
         return
@@ -114,6 +122,10 @@ def _read_stream(stream: BinaryIO, name: str, options: ReadOptions) -> Iterator[
 def _read_text(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
     head = text.head_of(stream)
     form = rows.options.format
+    if form == "auto" and is_compiler_text(head):
+        whole = stream.read(MAX_PLAN_TEXT).decode("utf-8", "replace")
+        yield from LogReader(rows.options).text(whole, Place(name, 1))
+        return
     if form == "auto":
         form = _form(head, rows)
     if not head.strip():

@@ -1,11 +1,23 @@
 """Logs of agents in the formats of others: told by content, read as runs, made into records."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from pararecover_core.errors import InputError
 from pararecover_core.formats.items import Item, Place, Reject
-from pararecover_core.formats.logs import openai
+from pararecover_core.formats.logs import (
+    anthropic,
+    atif,
+    bfcl,
+    button,
+    inspect,
+    langsmith,
+    openai,
+    plans,
+    spans,
+    tau,
+    toolhub,
+)
 from pararecover_core.formats.logs.build import items_of
 from pararecover_core.formats.logs.messages import is_conversation
 from pararecover_core.formats.logs.run import Run
@@ -35,6 +47,24 @@ def _has_messages(value: Any) -> bool:
 
 
 FORMS: tuple[Form, ...] = (
+    Form("Inspect logs", inspect.is_log, inspect.runs),
+    Form("Inspect samples", inspect.is_sample, inspect.samples),
+    Form("OTLP spans", spans.is_otlp, spans.otlp),
+    Form("spans", spans.is_span, spans.runs, gathered=True),
+    Form("LangSmith runs", langsmith.is_run, langsmith.langsmith, gathered=True),
+    Form("Langfuse traces", langsmith.is_export, langsmith.langfuse_export),
+    Form("Langfuse observations", langsmith.is_observation, langsmith.langfuse, gathered=True),
+    Form("tau-bench results", tau.is_tau, tau.tau),
+    Form("tau2-bench results", tau.is_tau2, tau.tau2),
+    Form("ATIF", atif.recognise, atif.runs),
+    Form("TaskBench", plans.is_taskbench, plans.taskbench),
+    Form("TRAJECT-Bench", plans.is_traject, plans.traject),
+    Form("BFCL results", bfcl.is_result, bfcl.results),
+    Form("BFCL scores", bfcl.is_score, bfcl.scores),
+    Form("UnifiedToolHub", toolhub.recognise, toolhub.runs),
+    Form("BUTTON", button.recognise, button.runs),
+    Form("Anthropic messages", anthropic.recognise, anthropic.runs),
+    Form("Anthropic session", anthropic.is_line, anthropic.sessions, gathered=True),
     Form("OpenAI Responses", openai.is_responses, openai.responses),
     Form("chat messages", _has_messages, openai.chat),
     Form("chat messages", is_conversation, openai.chat),
@@ -65,7 +95,7 @@ class LogReader:
             place: Where it stands.
             size: Its length in bytes.
         """
-        if isinstance(value, Mapping) and not _OURS.isdisjoint(value):
+        if isinstance(value, Mapping) and not _OURS.isdisjoint(value) and "eval" not in value:
             return None
         for number, form in enumerate(FORMS):
             if form.recognise(value):
@@ -92,9 +122,25 @@ class LogReader:
         self._places.setdefault(number, place)
         self._gathered.setdefault(number, []).append(value)
 
-    def _items(self, form: Form, value: Any, place: Place) -> Iterator[Item]:
+    def text(self, text: str, place: Place) -> Iterator[Item]:
+        """The plans of a text for which ``plans.is_compiler_text`` holds."""
+        yield from self._of(lambda: plans.compiler(text), place)
+
+    def archive(self, stream: BinaryIO, name: str) -> Iterator[Item]:
+        """The samples of an archive for which ``inspect.is_archive`` holds, one at a time."""
         try:
-            for run in form.runs(value):
+            for member, read in inspect.archive(stream):
+                yield from self._of(read, Place(f"{name}/{member}"))
+        except InputError as error:
+            got = f"{error.where} {error.got}".strip()
+            yield Item(Place(name), Reject(Place(name), got, error.expected, error.cure))
+
+    def _items(self, form: Form, value: Any, place: Place) -> Iterator[Item]:
+        yield from self._of(lambda: form.runs(value), place)
+
+    def _of(self, runs: Callable[[], Iterator[Run]], place: Place) -> Iterator[Item]:
+        try:
+            for run in runs():
                 yield from items_of(run, place, self._options)
         except InputError as error:
             got = f"{error.where} {error.got}".strip()
