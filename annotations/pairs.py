@@ -95,7 +95,8 @@ def choices(store: Store) -> Choices:
         ).fetchall()
         return Choices(
             [(name, cells) for name, cells in scorers if name.startswith(HUMAN)],
-            [(name, cells) for name, cells in scorers if not name.startswith(HUMAN)],
+            [(name, cells) for name, cells in scorers if not name.startswith(HUMAN)]
+            + [(name, 0) for name in _column(db, _ONLY_FAILED)],
             [(row[0], row[1]) for row in db.execute("SELECT id, name FROM batch ORDER BY id")],
             _column(db, "SELECT DISTINCT level FROM instance WHERE level > 0 ORDER BY level"),
             _column(db, "SELECT DISTINCT error_type FROM instance_error ORDER BY error_type"),
@@ -121,7 +122,8 @@ def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDG
         cursor = db.cursor()
         cursor.row_factory = None  # plain tuples: there may be some hundred thousand
         rows = cursor.execute(f"{_SCORES}{where}{_OLDEST_FIRST}", (_json(chosen), *values))
-        scores = _newest(rows, revealed=selection.revealed)
+        failed = _failures(db, selection.judge, where, values)
+        scores = [*failed, *_newest(rows, revealed=selection.revealed)]
         decided = db.execute(f"{_GOLD}{where}", values)
         gold: dict[CellKey, float] = {(row[0], row[1]): row[2] for row in decided}
         wanted = _wanted(db, selection, where, values)
@@ -163,6 +165,10 @@ def names(store: Store, replans: Iterable[str]) -> dict[str, Named]:
         return {row[0]: Named(*row[1:]) for row in db.execute(query, (_json(list(replans)),))}
 
 
+_ONLY_FAILED = (
+    "SELECT DISTINCT scorer FROM judgement WHERE scorer NOT IN (SELECT scorer FROM score_log) "
+    "ORDER BY scorer"
+)
 _GOLD = "SELECT s.replan, s.dimension, s.value FROM gold_current s WHERE s.value IS NOT NULL"
 
 
@@ -191,6 +197,16 @@ def _newest(rows: Iterable[tuple[Any, ...]], *, revealed: bool) -> Iterable[Scor
         extra = revealed_extra if after else no_extra
         newest[key] = Score(replan, dimension, scorer, value, note, "", "", extra)
     return newest.values()
+
+
+def _failures(db: sqlite3.Connection, judge: str, where: str, values: Sequence[Any]) -> list[Score]:
+    """Why a judge has no score, cell by cell, as scores without a value."""
+    query = (
+        "SELECT s.replan, d.value, s.status FROM judgement s, json_each(s.dimensions) d "
+        f"WHERE s.scorer = ? AND s.status <> 'ok'{where} ORDER BY s.entry"
+    )
+    rows = db.execute(query, (judge, *values))
+    return [Score(row[0], row[1], judge, None, row[2]) for row in rows]
 
 
 def _takes_part(scorer: str, selection: Selection) -> bool:

@@ -55,7 +55,7 @@ def scores(
     if out is None:
         written = write_scores(rows, sys.stdout.buffer, wanted)
     else:
-        _check_target(out)
+        check_target(out)
         written = write_scores(rows, out, wanted)
     typer.echo(f"{written:,} scores written{f' to {out}' if out else ''}", err=True)
 
@@ -73,7 +73,12 @@ def form_of(out: Path | None) -> str:
     return suffix
 
 
-def _check_target(out: Path) -> None:
+def check_target(out: Path) -> None:
+    """Refuse a path that no file can be written to.
+
+    Raises:
+        InputError: It is a folder, or its folder is not there.
+    """
     if out.is_dir() or not out.parent.is_dir():
         got = "a folder" if out.is_dir() else f"no folder {out.parent}"
         raise InputError(f"--out {out}", got, "a file in a folder that exists", "Name another")

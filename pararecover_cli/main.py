@@ -19,9 +19,12 @@ COMMANDS = {
     "generate": ("generate", "generate"),
     "run": ("run", "run"),
     "replan": ("run", "replan"),
+    "judge": ("judge", "judge"),
     "report": ("report", "report"),
     "batch": ("batch", "batch"),
     "agree": ("agree", "agree"),
+    "refine": ("refine", "refine"),
+    "methods": ("refine", "methods_text"),
     "export": ("export", "export"),
     "doctor": ("doctor", "doctor"),
 }

@@ -1,0 +1,154 @@
+"""Which judge a name means, and what a run of it would do: one way for the command and the app."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from platformdirs import user_cache_path
+
+from annotations.judge_job import ModelJudge, Part, Program
+from annotations.judging import Forecast, RunPlan, Scope, Work, find_work, foresee
+from annotations.prompts import get_prompts
+from annotations.store import Store
+from pararecover_core.completions import FileCache, Usage, endpoint_from_environment
+from pararecover_core.errors import InputError
+from pararecover_core.judges.llm_judge import LlmJudge
+from pararecover_core.prices import price_of
+from pararecover_core.rubric import JUDGED
+
+PROGRAM = "program"
+"""The judge that asks no model."""
+
+DEFAULT_PROMPT = "sde"
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What a person asks for.
+
+    Attributes:
+        judge: ``PROGRAM`` or the name of a model at the endpoint.
+        prompt: Names of prompts with ``+`` between; an id alone means its newest version.
+        samples: How often the same judge runs (self-consistency).
+        retry_failed: Only calls that failed before.
+    """
+
+    judge: str
+    prompt: str = DEFAULT_PROMPT
+    dimensions: tuple[str, ...] = JUDGED
+    scope: Scope = Scope()
+    samples: int = 1
+    concurrency: int = 8
+    per_minute: int = 0
+    timeout: float = 180.0
+    max_tokens: int = 4096
+    retry_failed: bool = False
+    started_by: str = ""
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A run that may begin.
+
+    Attributes:
+        works: What is to do, a sample each.
+        forecast: Of all samples together; None for the program.
+    """
+
+    parts: list[Part]
+    works: list[Work]
+    forecast: Forecast | None
+
+    @property
+    def calls(self) -> int:
+        """Calls to make."""
+        return sum(len(part.todo) for part in self.parts)
+
+
+def cache_folder() -> Path:
+    """Where answers of models are kept: ``PARARECOVER_CACHE``, else the user's cache folder."""
+    named = os.environ.get("PARARECOVER_CACHE", "").strip()
+    if named:
+        return Path(named).expanduser()
+    return user_cache_path("pararecover", appauthor=False) / "answers"
+
+
+def prepare(store: Store, order: Order) -> Prepared:
+    """Find out what a run would do, without asking anybody.
+
+    Raises:
+        InputError: A prompt or a number is not possible.
+        ConfigError: No endpoint is set.
+    """
+    if order.samples < 1:
+        raise InputError("samples", str(order.samples), "1 or more", "Correct the number")
+    return _program(store, order) if order.judge == PROGRAM else _model(store, order)
+
+
+def _program(store: Store, order: Order) -> Prepared:
+    judge = Program()
+    work = find_work(
+        store,
+        judge.scorer,
+        [JUDGED],
+        scope=order.scope,
+        dimensions=order.dimensions,
+        retry_failed=order.retry_failed,
+    )
+    plan = _plan(order, judge.scorer, "")
+    return Prepared([Part(judge, work.todo, plan)], [work], None)
+
+
+def _model(store: Store, order: Order) -> Prepared:
+    from pararecover_core.llm import Model  # takes a third of a second to import
+
+    prompts = get_prompts(store, order.prompt)
+    if not any(d in order.dimensions for prompt in prompts for d in prompt.dimensions):
+        asked = ", ".join(d for prompt in prompts for d in prompt.dimensions)
+        got = ", ".join(order.dimensions) or "none"
+        raise InputError("dimensions", got, f"some of {asked}", "Choose another prompt")
+    endpoint = endpoint_from_environment(
+        order.judge,
+        concurrency=order.concurrency,
+        per_minute=order.per_minute,
+        timeout=order.timeout,
+    )
+    model, price = Model(endpoint, cache=FileCache(cache_folder())), price_of(order.judge)
+    parts, works, forecasts = [], [], []
+    for sample in range(order.samples):
+        judge = LlmJudge(model, prompts, sample=sample, max_tokens=order.max_tokens)
+        work = find_work(
+            store,
+            judge.scorer,
+            [prompt.dimensions for prompt in prompts],
+            scope=order.scope,
+            dimensions=order.dimensions,
+            names=[prompt.name for prompt in prompts],
+            retry_failed=order.retry_failed,
+        )
+        plan = _plan(order, judge.scorer, endpoint.base_url)
+        parts.append(Part(ModelJudge(judge, price), work.todo, plan))
+        works.append(work)
+        forecasts.append(foresee(store, work.todo, judge.scorer, prompts, price))
+    return Prepared(parts, works, _together(forecasts))
+
+
+def _plan(order: Order, scorer: str, base_url: str) -> RunPlan:
+    scope = {
+        name: value
+        for name, value in msgspec.structs.asdict(order.scope).items()
+        if value and name != "replans"
+    }
+    settings: dict[str, Any] = {"prompt": order.prompt if base_url else "", "scope": scope}
+    settings |= {"retry_failed": order.retry_failed, "max_tokens": order.max_tokens}
+    return RunPlan(scorer, base_url, order.dimensions, settings, order.started_by)
+
+
+def _together(forecasts: Sequence[Forecast]) -> Forecast:
+    costs = [one.cost for one in forecasts]
+    return Forecast(
+        sum(one.calls for one in forecasts),
+        sum((one.usage for one in forecasts), start=Usage()),
+        None if None in costs else sum(c for c in costs if c is not None),
+        min(one.counted for one in forecasts),
+    )
