@@ -38,12 +38,12 @@ def write_scores(rows: Iterable[ScoreRow], path: Path | BinaryIO, form: str = "c
     writer = _WRITERS.get(form)
     if writer is None:
         raise InputError("form", repr(form), f"one of {', '.join(FORMS)}", "Choose one of these")
-    with _target(path) as stream:
+    with target(path) as stream:
         return writer(rows, stream)
 
 
 @contextlib.contextmanager
-def _target(path: Path | BinaryIO) -> Iterator[BinaryIO]:
+def target(path: Path | BinaryIO) -> Iterator[BinaryIO]:
     """The stream to write to; a file appears whole or not at all."""
     if not isinstance(path, Path):
         yield path

@@ -1,0 +1,326 @@
+"""Training examples from the store: candidates with their totals, decisions, texts.
+
+Totals come from one scorer: ``GOLD`` (adjudicated, else what all people agree on), one person, a
+judge, or the program. S5 and E5 are computed, so the program's stand for every scorer; a scorer's
+own count where the program has none.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import orjson
+
+from annotations.gold import counts
+from annotations.store import Store
+from pararecover_core.agents.planning import answer_text, prompt_messages, shown, tool_schema
+from pararecover_core.errors import InputError
+from pararecover_core.execute import View
+from pararecover_core.formats.training import TrainingText
+from pararecover_core.literals import dumps, loads
+from pararecover_core.pairing import GOLD, gold_value
+from pararecover_core.preferences import Candidate, Decision, Example, Kind, total
+from pararecover_core.records import Instance, Replan, Trajectory, as_text, content_key, from_data
+from pararecover_core.rubric import JUDGED
+
+PROGRAM = "program"
+_COMPUTED = ("S5", "E5")
+Scores = dict[str, dict[str, float]]
+"""Score by sub-dimension by key of the replan."""
+
+
+def scorers(store: Store) -> list[str]:
+    """Whose scores there are to choose from: all people together first, then judges, people."""
+    query = f"SELECT DISTINCT s.scorer FROM score_log s WHERE {counts('s')} ORDER BY s.scorer"
+    with store.read() as db:
+        names = [row[0] for row in db.execute(query)]
+    people = [name for name in names if name.startswith("human:")]
+    others = [name for name in names if not name.startswith("human:")]
+    return [*([GOLD] if people else []), *others, *people]
+
+
+def candidates(store: Store, scorer: str = GOLD) -> list[Candidate]:
+    """Every answer in the store with its total by a scorer.
+
+    Args:
+        store: The database.
+        scorer: ``GOLD`` or the name of a scorer.
+
+    Returns:
+        One candidate an answer, in order of import. Texts stand as digests, and only where the
+        total is known: others are left out anyway.
+
+    Raises:
+        InputError: The scorer has not scored anything.
+    """
+    with store.read() as db:
+        scores = _scores(db, scorer)
+        if scorer != GOLD and not scores:
+            known = ", ".join(scorers(store)) or "somebody (there are no scores yet)"
+            raise InputError("scorer", repr(scorer), f"one of {known}", "Check the name")
+        _add_computed(db, scores)
+        prompts: dict[str, str] = {}
+        return [_candidate(db, row, scores, prompts) for row in db.execute(_REPLANS).fetchall()]
+
+
+_REPLANS = (
+    "SELECT r.n, r.key, r.instance, r.agent, r.stub OR i.stub AS stub, i.n AS instance_n, "
+    "i.query_id, i.query FROM replan r JOIN instance i ON i.key = r.instance ORDER BY r.n"
+)
+
+
+def _candidate(
+    db: sqlite3.Connection, row: sqlite3.Row, scores: Scores, prompts: dict[str, str]
+) -> Candidate:
+    value, missing = total(scores.get(row["key"], {}))
+    prompt = answer = ""
+    if not missing and not row["stub"]:
+        prompt = prompts.get(row["instance"]) or _prompt_digest(db, row["instance_n"])
+        prompts[row["instance"]] = prompt
+        answer = _answer_digest(db, row["n"])
+    return Candidate(
+        *(row["key"], row["instance"], row["query_id"], row["query"], row["agent"], value),
+        *(prompt, answer, missing, bool(row["stub"])),
+    )
+
+
+def _prompt_digest(db: sqlite3.Connection, n: int) -> str:
+    """Equal where query, tools, plan and observations are equal."""
+    held = loads(db.execute("SELECT body FROM instance_body WHERE n = ?", (n,)).fetchone()[0])
+    fields = ("query", "tools", "plan", "observations")
+    return content_key(*(as_text(held.get(name)).strip() for name in fields))
+
+
+def _answer_digest(db: sqlite3.Connection, n: int) -> str:
+    """Equal where thought and plan are equal; "" where there is neither."""
+    held = loads(db.execute("SELECT body FROM replan_body WHERE n = ?", (n,)).fetchone()[0])
+    thought, plan = (as_text(held.get(name)).strip() for name in ("thought", "plan"))
+    return content_key(thought, plan) if thought or plan else ""
+
+
+def _scores(db: sqlite3.Connection, scorer: str) -> Scores:
+    found: Scores = {}
+    if scorer != GOLD:
+        query = (
+            "SELECT s.replan, s.dimension, s.value FROM score_log s "
+            f"WHERE s.scorer = ? AND {counts('s')} ORDER BY s.entry"
+        )
+        for replan, dimension, value in db.execute(query, (scorer,)):
+            mine = found.setdefault(replan, {})
+            mine.pop(dimension, None)
+            if value is not None:
+                mine[dimension] = value
+        return found
+    return _gold(db)
+
+
+def _gold(db: sqlite3.Connection) -> Scores:
+    """Adjudicated scores, else what all people say whose scores count."""
+    people: dict[tuple[str, str], dict[str, float | None]] = {}
+    query = (
+        "SELECT s.replan, s.dimension, s.scorer, s.value FROM score_log s "
+        f"WHERE s.scorer GLOB 'human:*' AND {counts('s')} ORDER BY s.entry"
+    )
+    for replan, dimension, scorer, value in db.execute(query):
+        people.setdefault((replan, dimension), {})[scorer] = value
+    ruled = {
+        (row[0], row[1]): row[2]
+        for row in db.execute("SELECT replan, dimension, value FROM gold_current")
+        if row[2] is not None
+    }
+    found: Scores = {}
+    for cell in dict.fromkeys([*people, *ruled]):
+        given = [value for value in people.get(cell, {}).values() if value is not None]
+        decided = gold_value(given, ruled.get(cell))
+        if decided is not None:
+            found.setdefault(cell[0], {})[cell[1]] = decided
+    return found
+
+
+def _add_computed(db: sqlite3.Connection, scores: Scores) -> None:
+    """S5 of the new plan and E5 of the program, for every scorer alike."""
+    computed: Scores = {}
+    for key, s5 in db.execute("SELECT key, s5 FROM replan WHERE s5 IS NOT NULL"):
+        computed.setdefault(key, {})["S5"] = float(s5)
+    query = (
+        "SELECT replan, value FROM score_current "
+        "WHERE scorer = ? AND dimension = 'E5' AND value IS NOT NULL"
+    )
+    for replan, value in (*db.execute(_RUNS), *db.execute(query, (PROGRAM,))):
+        computed.setdefault(replan, {})["E5"] = value
+    for key, mine in scores.items():
+        mine.update(computed.get(key, {}))
+
+
+_RUNS = """
+SELECT r.key, json_extract(t.body, '$.extra.e5') AS e5
+FROM trajectory t JOIN replan r ON r.instance = t.instance AND r.agent = t.agent
+WHERE json_valid(t.body) AND e5 BETWEEN 0 AND 1 AND CASE
+  WHEN json_extract(t.body, '$.extra.replan') IS NOT NULL
+  THEN json_extract(t.body, '$.extra.replan') = r.key
+  ELSE 1 = (SELECT COUNT(*) FROM replan o WHERE o.instance = r.instance AND o.agent = r.agent) END
+ORDER BY t.rowid
+"""
+"""E5 of the run that an answer was put into, else of its agent's run from the same instance where
+the agent gave one answer to it; the newest run counts."""
+
+
+# Decisions
+
+
+def decide(
+    store: Store, kind: Kind, example: str, *, keep: bool, reason: str, by: str, event: str
+) -> None:
+    """Append a decision about an example; the same event is stored once.
+
+    Raises:
+        InputError: An example is taken out without a reason.
+    """
+    if not keep and not reason.strip():
+        cure = "Say in a few words why it is taken out"
+        raise InputError("reason", "nothing", "a reason", cure)
+    values = (event, kind, example, int(keep), reason.strip(), by, store.now())
+    with store.write() as db:
+        db.execute(
+            "INSERT OR IGNORE INTO training_decision "
+            "(event, kind, example, keep, reason, author, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+
+
+def decisions(store: Store) -> list[Decision]:
+    """Every decision, oldest first."""
+    query = "SELECT kind, example, keep, reason, author, at FROM training_decision ORDER BY entry"
+    with store.read() as db:
+        return [
+            Decision(row[0], row[1], bool(row[2]), row[3], row[4], row[5])
+            for row in db.execute(query)
+        ]
+
+
+# Texts
+
+
+def texts(
+    store: Store, examples: Iterable[Example], *, tools_apart: bool = False, good: float = 0.0
+) -> Iterator[TrainingText]:
+    """The texts of examples, one at a time.
+
+    Args:
+        store: The database.
+        examples: What ``preferences.select`` took.
+        tools_apart: Whether tools go into a column of their own and not into the prompt.
+        good: Totals above this count as good answers (KTO).
+    """
+    for one in examples:
+        instance = store.instance(one.chosen.instance)
+        yield TrainingText(
+            prompt_messages(view_of(instance), with_tools=not tools_apart),
+            answer_of(store.replan(one.chosen.replan)),
+            answer_of(store.replan(one.rejected.replan)) if one.rejected else "",
+            label=one.chosen.total > good,
+            tools=tuple(map(tool_schema, instance.tools)) if tools_apart else (),
+        )
+
+
+def view_of(instance: Instance) -> View:
+    """What an agent saw of an instance."""
+    return View(instance.query, instance.tools, instance.plan, instance.observations)
+
+
+def answer_of(replan: Replan) -> str:
+    """A replan in the form that the planning prompt asks for."""
+    return answer_text(replan.thought, replan.plan.given)
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A demonstration for few-shot prompting.
+
+    Attributes:
+        shown: What the agent saw, as ``planning.shown`` writes it.
+        answer: A good answer to it.
+    """
+
+    shown: str
+    answer: str
+    total: float
+    replan: str
+    agent: str
+
+
+def demonstration_texts(store: Store, examples: Sequence[Example]) -> list[Shown]:
+    """Demonstrations with their texts."""
+    return [
+        Shown(
+            shown(view_of(store.instance(one.chosen.instance))),
+            answer_of(store.replan(one.chosen.replan)),
+            *(one.chosen.total, one.chosen.replan, one.chosen.agent),
+        )
+        for one in examples
+    ]
+
+
+def stepwise(
+    store: Store, candidates_: Iterable[Candidate], above: float
+) -> Iterator[TrainingText]:
+    """Trajectories whose every round has a label, for process reward models.
+
+    A round's label is in the trajectory's own ``labels``, else it says whether the scored replan
+    with the same thought and plan has a total above a threshold. Trajectories with a round that
+    has neither are passed over.
+
+    Args:
+        store: The database.
+        candidates_: Scored answers of the chosen part.
+        above: Totals above this count as right.
+    """
+    by_answer = {(c.instance, c.answer): c.total > above for c in candidates_ if c.answer}
+    tasks = {c.instance for c in candidates_}
+    with store.read() as db:
+        bodies = db.execute("SELECT body FROM trajectory ORDER BY rowid")
+        for row in bodies:
+            record = from_data(loads(row[0]))
+            if isinstance(record, Trajectory) and record.instance in tasks:
+                found = _steps(store, record, by_answer)
+                if found:
+                    yield found
+
+
+def _steps(
+    store: Store, trajectory: Trajectory, by_answer: dict[tuple[str, str], bool]
+) -> TrainingText | None:
+    answered = trajectory.rounds[1:]
+    given = trajectory.extra.get("labels")
+    labels: list[Any]
+    if isinstance(given, list) and len(given) == len(answered):
+        labels = [bool(label) for label in given]
+    else:
+        labels = [
+            by_answer.get(
+                (
+                    trajectory.instance,
+                    content_key(each.thought.strip(), as_text(each.plan.given).strip()),
+                )
+            )
+            for each in answered
+        ]
+    if not answered or None in labels:
+        return None
+    prompt = prompt_messages(view_of(store.instance(trajectory.instance)))
+    steps = tuple(answer_text(each.thought, each.plan.given) for each in answered)
+    return TrainingText(prompt, "", steps=steps, labels=tuple(labels))
+
+
+def card(**facts: Any) -> bytes:
+    """What a training file was made from, as JSON to keep beside it."""
+    return orjson.dumps(orjson.loads(dumps(facts)), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def missing_counts(found: Iterable[Candidate]) -> dict[str, int]:
+    """In how many answers each sub-dimension lacks a score, most first."""
+    tally = {d: 0 for d in (*JUDGED, *_COMPUTED)}
+    for one in found:
+        for dimension in one.missing:
+            tally[dimension] += 1
+    return {d: n for d, n in sorted(tally.items(), key=lambda item: -item[1]) if n}
