@@ -46,6 +46,17 @@ def _has_messages(value: Any) -> bool:
     return isinstance(value, Mapping) and any(is_conversation(value.get(name)) for name in names)
 
 
+def _conversation(values: Any) -> Iterator[Run]:
+    """The run of messages or items that stood one by one in a file, whatever their dialect."""
+    yield from _of_list(values).runs(values)
+
+
+def _of_list(values: Any) -> Form:
+    fitting = (form for form in FORMS if not form.gathered and form.recognise(values))
+    return next(fitting, _CHAT)
+
+
+_CHAT = Form("chat messages", is_conversation, openai.chat)
 FORMS: tuple[Form, ...] = (
     Form("Inspect logs", inspect.is_log, inspect.runs),
     Form("Inspect samples", inspect.is_sample, inspect.samples),
@@ -67,8 +78,8 @@ FORMS: tuple[Form, ...] = (
     Form("Anthropic session", anthropic.is_line, anthropic.sessions, gathered=True),
     Form("OpenAI Responses", openai.is_responses, openai.responses),
     Form("chat messages", _has_messages, openai.chat),
-    Form("chat messages", is_conversation, openai.chat),
-    Form("chat messages", openai.is_part, openai.parts, gathered=True),
+    _CHAT,
+    Form("chat messages", openai.is_part, _conversation, gathered=True),
 )
 """The formats, the more particular first."""
 

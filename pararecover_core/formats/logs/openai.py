@@ -40,11 +40,6 @@ def is_part(value: Any) -> bool:
     return kind == "reasoning" or (kind in _ITEMS and "call_id" in value)
 
 
-def parts(values: list[Any]) -> Iterator[Run]:
-    """The run of messages or items that stood one by one in a file."""
-    yield from (responses if is_responses(values) else chat)(values)
-
-
 def responses(value: Any) -> Iterator[Run]:
     """The run of a list of items, or of a request and its response together."""
     if isinstance(value, Mapping):

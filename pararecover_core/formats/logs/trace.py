@@ -11,7 +11,7 @@ import msgspec
 
 from pararecover_core.formats.logs.conversation import assembled
 from pararecover_core.formats.logs.messages import Message, Result, parse, read_call
-from pararecover_core.formats.logs.run import Call, Run, arguments_of, obj, objects, txt, unpacked
+from pararecover_core.formats.logs.run import Call, Run, arguments_of, objects, txt, unpacked
 
 
 class Event(msgspec.Struct):
