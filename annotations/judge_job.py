@@ -173,7 +173,7 @@ class JudgeJob:
         self._cached, self._usage = 0, Usage()
         self._cost: float | None = 0.0
         self._began = clock()
-        self._stop = threading.Event()
+        self._stop, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
 
     def start(self) -> "JudgeJob":
@@ -185,7 +185,7 @@ class JudgeJob:
     @property
     def running(self) -> bool:
         """Whether it still works."""
-        return self._thread.is_alive()
+        return self._thread.ident is not None and not self._ended.is_set()
 
     @property
     def stopping(self) -> bool:
@@ -198,7 +198,7 @@ class JudgeJob:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until it has ended, or for so many seconds."""
-        self._thread.join(seconds)
+        self._ended.wait(seconds)  # joining a thread does not stand a Ctrl-C
 
     def progress(self) -> Progress:
         """How far it is."""
@@ -232,6 +232,7 @@ class JudgeJob:
             self.outcome, self.message, self.error = "failed", str(error), error
         finally:
             self.outcome = self.outcome or "failed"
+            self._ended.set()
 
     def _run_part(self, part: Part) -> None:
         run = begin_run(self._store, part.plan, len(part.todo))
