@@ -14,13 +14,27 @@ import orjson
 
 from annotations.gold import counts
 from annotations.store import Store
-from pararecover_core.agents.planning import answer_text, prompt_messages, shown, tool_schema
+from pararecover_core.agents.planning import (
+    VERSION,
+    answer_text,
+    prompt_messages,
+    shown,
+    tool_schema,
+)
 from pararecover_core.errors import InputError
 from pararecover_core.execute import View
 from pararecover_core.formats.training import TrainingText
 from pararecover_core.literals import dumps, loads
 from pararecover_core.pairing import GOLD, gold_value
-from pararecover_core.preferences import Candidate, Decision, Example, Kind, total
+from pararecover_core.preferences import (
+    Candidate,
+    Decision,
+    Example,
+    Kind,
+    Rules,
+    Selection,
+    total,
+)
 from pararecover_core.records import Instance, Replan, Trajectory, as_text, content_key, from_data
 from pararecover_core.rubric import JUDGED
 
@@ -174,13 +188,23 @@ def decide(
 ) -> None:
     """Append a decision about an example; the same event is stored once.
 
+    Decisions about single answers hold for SFT and KTO alike.
+
     Raises:
         InputError: An example is taken out without a reason.
     """
     if not keep and not reason.strip():
         cure = "Say in a few words why it is taken out"
         raise InputError("reason", "nothing", "a reason", cure)
-    values = (event, kind, example, int(keep), reason.strip(), by, store.now())
+    values = (
+        event,
+        "dpo" if kind == "dpo" else "sft",
+        example,
+        int(keep),
+        reason.strip(),
+        by,
+        store.now(),
+    )
     with store.write() as db:
         db.execute(
             "INSERT OR IGNORE INTO training_decision "
@@ -310,6 +334,25 @@ def _steps(
     prompt = prompt_messages(view_of(store.instance(trajectory.instance)))
     steps = tuple(answer_text(each.thought, each.plan.given) for each in answered)
     return TrainingText(prompt, "", steps=steps, labels=tuple(labels))
+
+
+def facts(chosen: Selection, rules: Rules, scorer: str, form: str) -> dict[str, Any]:
+    """What a card says: enough to make the same file again, and to hold the test set fixed."""
+    return {
+        "kind": chosen.kind,
+        "part": chosen.part,
+        "format": form,
+        "scorer": scorer,
+        "prompt": VERSION,
+        "rules": msgspec.to_builtins(rules),
+        "examples": len(chosen.examples),
+        "excluded": chosen.excluded,
+        "tasks": chosen.tasks,
+        "test_tasks": chosen.test_tasks,
+        "test_queries": chosen.test_queries,
+        "ids": [one.id for one in chosen.examples],
+        "dropped": {one.id: one.decision.reason for one in chosen.dropped if one.decision},
+    }
 
 
 def card(**facts: Any) -> bytes:

@@ -8,10 +8,11 @@ import typer
 
 from annotations.batches import find_batch
 from annotations.store import Store, default_path
+from pararecover_cli import export_training
 from pararecover_core.errors import InputError
 from pararecover_core.formats.writers import FORMS, write_scores
 
-export = typer.Typer(help="Take work out: scores in long form.", no_args_is_help=True)
+export = typer.Typer(help="Take work out: scores, training data.", no_args_is_help=True)
 
 
 @export.callback()
@@ -82,3 +83,13 @@ def check_target(out: Path) -> None:
     if out.is_dir() or not out.parent.is_dir():
         got = "a folder" if out.is_dir() else f"no folder {out.parent}"
         raise InputError(f"--out {out}", got, "a file in a folder that exists", "Name another")
+
+
+for _command in (
+    export_training.sft,
+    export_training.dpo,
+    export_training.kto,
+    export_training.stepwise,
+    export_training.few_shot,
+):
+    export.command()(_command)

@@ -19,7 +19,7 @@ import msgspec
 from pararecover_core.errors import InputError
 from pararecover_core.rubric import DIMENSIONS
 
-Kind = Literal["sft", "dpo"]
+Kind = Literal["sft", "dpo", "kto"]
 Part = Literal["train", "test"]
 PAIRINGS = ("best", "all")
 """Which pairs of an instance become examples: the best answer against each that it beats by the
@@ -33,6 +33,7 @@ NO_ANSWER = "no thought and no plan"
 INCOMPLETE = "not all 15 sub-dimensions scored"
 OTHER_PART = {"train": "set apart for the test", "test": "not of the test"}
 TOO_LOW = "total too low"
+BETWEEN = "total neither good nor bad"
 NO_PARTNER = "no other answer to the instance far enough away"
 REPEATED = "same prompt and answer as another"
 SAME_ANSWER = "both answers say the same"
@@ -189,9 +190,11 @@ def select(
     Args:
         candidates: N scored answers, those of one instance in any order.
         rules: Thresholds and split.
-        kind: "sft" or "dpo".
+        kind: "sft" takes good answers, "dpo" pairs, "kto" good answers (as SFT) and bad ones: at
+            most ``above - gap``.
         part: Of which side of the split.
-        decisions: What people decided, oldest first; those of another kind are passed over.
+        decisions: What people decided, oldest first. Those about single answers count for SFT and
+            KTO, those about pairs for DPO.
 
     Returns:
         The examples, and counts of what was left out.
@@ -211,8 +214,9 @@ def select(
             excluded[reason] += 1
         else:
             mine.append(one)
-    found = _answers(mine, rules, excluded) if kind == "sft" else _pairs(mine, rules, excluded)
-    decided = {one.example: one for one in decisions if one.kind == kind}
+    find = _pairs if kind == "dpo" else _answers
+    found = find(mine, rules, excluded, worst=rules.above - rules.gap if kind == "kto" else -1.0)
+    decided = {one.example: one for one in decisions if (one.kind == "dpo") == (kind == "dpo")}
     every = [
         msgspec.structs.replace(example, decision=decided.get(example.id))
         for example in _once(found, excluded)
@@ -242,19 +246,21 @@ def _unusable(one: Candidate) -> str:
 
 
 def _answers(
-    candidates: Iterable[Candidate], rules: Rules, excluded: Counter[str]
+    candidates: Iterable[Candidate], rules: Rules, excluded: Counter[str], *, worst: float
 ) -> Iterator[Example]:
+    """Answers above the threshold, and those whose total is at most ``worst``."""
     for group in _by_instance(candidates):
         for one in group:
-            if one.total > rules.above:
+            if one.total > rules.above or one.total <= worst:
                 yield Example(one.replan, one)
             else:
-                excluded[TOO_LOW] += 1
+                excluded[TOO_LOW if worst < 0 else BETWEEN] += 1
 
 
 def _pairs(
-    candidates: Iterable[Candidate], rules: Rules, excluded: Counter[str]
+    candidates: Iterable[Candidate], rules: Rules, excluded: Counter[str], *, worst: float
 ) -> Iterator[Example]:
+    """Pairs of one instance; ``worst`` has no say."""
     for group in _by_instance(candidates):
         fit = [one for one in group if one.total >= rules.least]
         excluded[TOO_LOW] += len(group) - len(fit)
@@ -389,6 +395,18 @@ def check_leakage(test: Iterable[Candidate], train: Iterable[Candidate]) -> None
         )
         cure = "Put all query ids of a task into the test list, or none"
         raise InputError("split", got, "no task on both sides", cure)
+
+
+def of_part(candidates: Iterable[Candidate], rules: Rules, part: Part) -> list[Candidate]:
+    """The candidates of one side of the split.
+
+    Raises:
+        InputError: As ``choose_test``.
+    """
+    given = list(candidates)
+    tasks = group_tasks(given)
+    test = choose_test(given, tasks, rules)
+    return [one for one in given if (tasks[_names(one)[0]] in test) == (part == "test")]
 
 
 # What a preview shows

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pararecover_core.errors import InputError
 from pararecover_core.preferences import (
+    BETWEEN,
     DROPPED,
     INCOMPLETE,
     NO_ANSWER,
@@ -69,6 +70,14 @@ def test_dpo_pairs_the_best_with_each_that_it_beats_by_more_than_5():
     every = select(given, Rules(pairs="all", test_share=0), kind="dpo")
     assert ids(every) == ["a>c", "a>d", "b>d"]
     assert every.excluded == {TOO_LOW: 1}
+
+
+def test_kto_takes_good_and_bad_answers():
+    # good above 10, bad at most 10 - 5
+    given = [answer(n, v) for n, v in zip("abcd", (14.0, 9.0, 5.0, 2.5), strict=True)]
+    found = select(given, ALL, kind="kto", decisions=[Decision("sft", "d", False, "no")])
+    assert ids(found) == ["a", "c"]
+    assert found.excluded == {BETWEEN: 1, DROPPED: 1}
 
 
 def test_pairs_are_of_one_instance_alone():
