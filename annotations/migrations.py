@@ -15,7 +15,14 @@ import sqlite_utils
 
 from annotations import database
 from annotations.ingest import Ingest
-from annotations.schema import APPLICATION_ID, JUDGING_STEP, SESSION_STEP, TRAINING_STEP, VERSION
+from annotations.schema import (
+    APPLICATION_ID,
+    CASE_STEP,
+    JUDGING_STEP,
+    SESSION_STEP,
+    TRAINING_STEP,
+    VERSION,
+)
 from annotations.score_log import refresh_summary
 from annotations.search_index import rebuild_search
 from pararecover_core.errors import StoreError
@@ -81,6 +88,11 @@ def add_sessions(connection: sqlite3.Connection) -> None:
     refresh_summary(connection, [row[0] for row in connection.execute(query).fetchall()])
 
 
+def add_cases(connection: sqlite3.Connection) -> None:
+    """Version 6 to 7: saved case studies."""
+    database.run_script(connection, CASE_STEP)
+
+
 STEPS: dict[int, Step] = {
     0: from_pre_release,
     1: rebuild_search,
@@ -88,6 +100,7 @@ STEPS: dict[int, Step] = {
     3: add_judging,
     4: add_training,
     5: add_sessions,
+    6: add_cases,
 }
 """The step from each version to the next."""
 

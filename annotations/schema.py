@@ -6,6 +6,7 @@ and ``instance_body`` share their number ``n``, so do ``replan`` and ``replan_bo
 Source: design of the store; how a score log replays is in ``score_log``.
 """
 
+from annotations.case_schema import CASE_TABLES, CASES
 from annotations.judge_schema import JUDGING, JUDGING_LOGS, JUDGING_TABLES
 from annotations.search_schema import SEARCH, SEARCH_TABLES
 from annotations.session_schema import SESSION_LOGS, SESSION_TABLES, SESSIONS
@@ -14,7 +15,7 @@ from annotations.training_schema import TRAINING, TRAINING_TABLES
 APPLICATION_ID = 0x50615265
 """Marks a SQLite file as ours ("PaRe" in ASCII)."""
 
-VERSION = 6
+VERSION = 7
 """Schema version of this release (``PRAGMA user_version``)."""
 
 RECORDS = """
@@ -205,7 +206,10 @@ CREATE INDEX event_log_item ON event_log (replan, annotator, kind);
 CREATE INDEX event_log_batch ON event_log (batch, annotator, at);
 """
 
-APPEND_ONLY = ("score_log", "gold", "event_log", *JUDGING_LOGS, *TRAINING_TABLES, *SESSION_LOGS)
+APPEND_ONLY = (
+    *("score_log", "gold", "event_log", *JUDGING_LOGS),
+    *(*TRAINING_TABLES, *SESSION_LOGS, *CASE_TABLES),
+)
 """Tables whose rows are never changed or deleted."""
 
 TABLES = (
@@ -214,6 +218,7 @@ TABLES = (
     *JUDGING_TABLES,
     *TRAINING_TABLES,
     *SESSION_TABLES,
+    *CASE_TABLES,
     *SEARCH_TABLES,
 )
 """All tables of this version."""
@@ -228,7 +233,7 @@ def _guard(table: str) -> str:
 
 
 _GUARDS = "".join(map(_guard, APPEND_ONLY))
-SCHEMA = RECORDS + SCORES + WORK + JUDGING + TRAINING + SESSIONS + _GUARDS + SEARCH
+SCHEMA = RECORDS + SCORES + WORK + JUDGING + TRAINING + SESSIONS + CASES + _GUARDS + SEARCH
 """The whole schema of this version."""
 
 JUDGING_STEP = JUDGING + "".join(map(_guard, JUDGING_LOGS))
@@ -239,3 +244,6 @@ TRAINING_STEP = TRAINING + "".join(map(_guard, TRAINING_TABLES))
 
 SESSION_STEP = SESSIONS + "".join(map(_guard, SESSION_LOGS))
 """What version 6 adds to version 5."""
+
+CASE_STEP = CASES + "".join(map(_guard, CASE_TABLES))
+"""What version 7 adds to version 6."""
