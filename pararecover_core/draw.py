@@ -71,7 +71,7 @@ def picture(
 
     Returns:
         JSON data: ``nodes`` (key unique, id as the plan has it, title, sub, state, badges,
-        x, y, w, h, shape, layer, tip, say), ``edges`` (from, to, mark, via), ``columns``,
+        x, y, w, h, shape, layer, tip, say), ``edges`` (from, to, mark, origin, via), ``columns``,
         ``bands`` (x0, x1, caption), ``width``, ``height``, ``alt``, ``counts``, ``fault``,
         ``note``, ``raw`` (the given text where no node could be read) and ``selected``.
     """
@@ -142,10 +142,11 @@ def _painted(
     nodes = [node for node in drawn if node]
     shown = {node["key"]: node for node in nodes}
     counts = _counts(plan, change)
+    edges = _edges(plan, staged, placed, change, role, shown)
     return {
         "role": role,
         "nodes": nodes,
-        "edges": _edges(plan, staged, placed, change, role, shown),
+        "edges": edges,
         "columns": [{"x": column.x, "w": column.w} for column in placed.columns],
         "bands": _bands(plan, placed, staged, change, role, shown),
         "width": placed.width,
@@ -153,7 +154,7 @@ def _painted(
         "counts": counts,
         "alt": _alt(plan, nodes, counts, role),
         "fault": plan.fault,
-        "note": staged.note,
+        "note": ". ".join(filter(None, (staged.note, _legend(edges)))),
         "raw": "" if plan.nodes else _raw(plan.given),
         "selected": selected,
     }
@@ -330,7 +331,7 @@ def _tip(item: Drawn, node: Node | None, state: str, badges: Sequence[str], chan
     ]
     lines += [cut(_value(value), _TIP_LENGTH) for value in node.parameters.positional[:6]]
     if node.dependencies:
-        lines.append("needs " + cut(", ".join(node.dependencies), 120))
+        lines.append("needs " + cut(_needs(node), 160))
     if node.id in change.results:
         word, text = change.results[node.id]
         lines.append(f"{word}: {cut(text, _TIP_LENGTH)}")
@@ -344,9 +345,45 @@ def _say(item: Drawn, node: Node | None, state: str, badges: Sequence[str]) -> s
     if item.kind == FOLD or node is None:
         return f"{cut(item.id, 40)}: {_words(state, badges)}"
     name = f" {cut(node.name, 60)}" if node.name and node.name != node.id else ""
-    needs = cut(", ".join(node.dependencies), 120)
+    needs = cut(_needs(node), 160)
     said = f"{cut(node.id, 40) or 'no id'}{name}: {_words(state, badges)}"
     return said + (f", needs {needs}" if needs else "")
+
+
+_ORIGINS = {
+    "given": "solid: written in the log",
+    "values": "dashed: an argument quotes the earlier result",
+    "order": "thin dotted: only the order is known",
+}
+"""Where a dependency comes from, as the legend says it."""
+
+
+def _origins(node: Node | None) -> Mapping[str, str]:
+    """Origin of the dependencies of a node that was read from a log, by id; {} for any other."""
+    given = node.given if node is not None else None
+    found = given.get("edge_origin") if isinstance(given, Mapping) else None
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        dep: origin
+        for dep, origin in found.items()
+        if isinstance(origin, str) and origin in _ORIGINS
+    }
+
+
+def _needs(node: Node) -> str:
+    """The dependencies of a node, those that were inferred with how."""
+    words = {"values": " (quoted)", "order": " (order)"}
+    origins = _origins(node)
+    return ", ".join(dep + words.get(origins.get(dep, ""), "") for dep in node.dependencies)
+
+
+def _legend(edges: Sequence[Mapping[str, Any]]) -> str:
+    """What the lines mean, where some dependencies were inferred."""
+    present = {edge["origin"] for edge in edges}
+    if not present & {"values", "order"}:
+        return ""
+    return "Dependencies: " + "; ".join(_ORIGINS[one] for one in _ORIGINS if one in present)
 
 
 def _edges(
@@ -374,7 +411,9 @@ def _edges(
             mark = "added"
         via = placed.via.get((dep, node), ())
         points = [{"layer": at, "x": placed.columns[at].x, "y": y} for at, y in via]
-        drawn.append({"from": dep, "to": node, "mark": mark, "via": points})
+        own = staged.node(plan, staged.drawn[node])
+        origin = _origins(own).get(shown[dep]["id"], "")
+        drawn.append({"from": dep, "to": node, "mark": mark, "origin": origin, "via": points})
     return drawn
 
 

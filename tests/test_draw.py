@@ -295,3 +295,41 @@ def test_any_two_plans_can_be_drawn(before, after, called):
                     n["layer"] != point["layer"] or abs(n["y"] - point["y"]) > n["h"] / 2
                     for n in one["nodes"]
                 )
+
+
+class TestOriginOfDependencies:
+    """Logs do not write dependencies down: the picture tells how each was found."""
+
+    PLAN = plan(
+        node("root", done=True),
+        node("1", "find", {}, ["root"], done=True),
+        node("2", "look", {}, ["root"], done=True),
+        node("3", "book", {}, ["1", "2"]) | {"edge_origin": {"1": "values", "2": "order"}},
+        node("4", "pay", {}, ["1"]) | {"edge_origin": {"1": "given"}},
+    )
+
+    def test_edges_and_legend(self):
+        drawn = picture(self.PLAN)
+        assert {pair: edge["origin"] for pair, edge in edges(drawn).items()} == {
+            ("root", "1"): "",
+            ("root", "2"): "",
+            ("1", "3"): "values",
+            ("2", "3"): "order",
+            ("1", "4"): "given",
+        }
+        assert drawn["note"] == (
+            "Dependencies: solid: written in the log; dashed: an argument quotes the earlier "
+            "result; thin dotted: only the order is known"
+        )
+        assert by_key(drawn)["3"]["say"] == "3 book: pending, needs 1 (quoted), 2 (order)"
+        assert "needs 1 (quoted), 2 (order)" in by_key(drawn)["3"]["tip"]
+
+    def test_a_plan_that_says_nothing_of_it_has_no_legend(self):
+        drawn = picture(BEFORE)
+        assert drawn["note"] == ""
+        assert {edge["origin"] for edge in drawn["edges"]} == {""}
+
+    @pytest.mark.parametrize("strange", [None, 3, [1], {"1": []}, {"1": "guessed"}])
+    def test_a_strange_origin_is_none(self, strange):
+        odd = plan(node("1", "a"), node("2", "b", {}, ["1"]) | {"edge_origin": strange})
+        assert [edge["origin"] for edge in picture(odd)["edges"]] == [""]

@@ -265,5 +265,7 @@ function planEdgeStyle(edge, reached, ink) {
     broken: { color: ink.fail, width: 1.5, dashes: [2, 3], size: 0.5 },
     cycle: { color: ink.fail, width: 2, dashes: [2, 2], size: 0.5 },
   };
-  return styles[edge.mark] || { color: ink.edge, width: 1.25, dashes: false, size: 0.5 };
+  const style = styles[edge.mark] || { color: ink.edge, width: 1.25, dashes: false, size: 0.5 };
+  const line = { values: { dashes: [8, 3] }, order: { dashes: [1.5, 3.5], width: 1 } }[edge.origin];
+  return line && ["", "added"].includes(edge.mark) ? { ...style, ...line } : style;
 }
