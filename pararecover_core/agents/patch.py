@@ -1,6 +1,6 @@
 """The agent that repairs from findings alone: it sees what every agent sees, never the truth."""
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -8,6 +8,16 @@ from rapidfuzz import fuzz
 
 from pararecover_core.agents.advance import Draft, advanced, move_reference, rewrite
 from pararecover_core.agents.patch_values import best_field, converted, in_words
+from pararecover_core.agents.patch_words import (
+    COVERED,
+    FIELD,
+    capital,
+    does,
+    needs_of,
+    sentences,
+    short,
+    verb,
+)
 from pararecover_core.execute import Reply, View
 from pararecover_core.findings import Certainty, Finding, every_finding
 from pararecover_core.findings.calls import nearest
@@ -20,10 +30,8 @@ from pararecover_core.results import ResultState, result_state
 from pararecover_core.sandbox.environment import RESULT_MARK, noted_result, result_value
 from pararecover_core.taxonomy import ErrorType
 
-MAX_FIXES = 2
+MAX_FIXES = 3
 """Times that one call is tried again."""
-_COVERED = 62.0
-"""Likeness in percent from which a sentence of the query counts as done by a step."""
 _E = ErrorType
 
 
@@ -68,8 +76,8 @@ class _Repair:
         """The thought and the repaired plan."""
         self._drop_repeats()
         self._add_referenced()
-        layers = self.plan.layers
-        for node in sorted(self.plan.by_id.values(), key=lambda n: layers.get(n.id, 0)):
+        self.wanted = self._wanted()
+        for node in self._in_order():
             if node.calls_tool and node.id in self.draft and node.id not in (ROOT, RESPONSE):
                 self._mend(node)
         self._add_uncovered()
@@ -88,11 +96,10 @@ class _Repair:
     def _mend(self, node: Node) -> None:
         """Correct a pending call in place, or add a corrected copy of an executed one."""
         executed = node.id in self.results
-        fresh = not node.done
-        failed = executed and result_state(self.results[node.id]) is not ResultState.OK
-        if executed and not failed and not (fresh and self._is_wrong(node)):
+        failed = self._failed(node.id)
+        if executed and not failed and not self._is_wrong(node):
             return
-        if executed and not self._is_wanted(node.id):
+        if executed and node.id not in self.wanted:
             return
         call = self._corrected(node)
         if not executed:
@@ -101,15 +108,57 @@ class _Repair:
             self._again(node, call, failed)
 
     def _is_wrong(self, node: Node) -> bool:
+        """Whether a call that worked is of another tool than its step needs."""
         wrong = {_E.TOOL_SELECT_ERROR, _E.TOOL_NAME_ERROR}
-        return any(f.error_type in wrong for f in self.findings.get(node.id, ()))
+        faults = self.findings.get(node.id, ()) if not node.done else ()
+        return node.id in self.fieldless or any(f.error_type in wrong for f in faults)
 
-    def _is_wanted(self, node_id: str) -> bool:
-        """Whether a pending node waits for it or uses its output."""
-        return any(
-            node_id in (task.get("dep") or []) or f'"${node_id}.' in dumps(task.get("para"))
-            for task in self.draft.pending()
-        )
+    def _failed(self, node_id: str) -> bool:
+        text = self.results.get(node_id)
+        return text is not None and result_state(text) is not ResultState.OK
+
+    def _wanted(self) -> set[str]:
+        """Nodes that pending ones need, directly or through failed calls that must be repeated."""
+        found: set[str] = set()
+        tasks = self.draft.pending()
+        waiting = [n for task in tasks for n in needs_of(task.get("dep"), task.get("para"))]
+        while waiting:
+            node = self.plan.by_id.get(waiting.pop())
+            if node is None or node.id in found:
+                continue
+            found.add(node.id)
+            if self._failed(node.id):
+                waiting += needs_of(node.dependencies, node.parameters.named)
+        return found
+
+    def _in_order(self) -> list[Node]:
+        """Nodes, each behind those that it waits for or whose output it uses."""
+        placed: dict[str, Node] = {}
+        begun: set[str] = set()
+        waiting = [node.id for node in reversed(self.plan.nodes)]
+        while waiting:
+            node = self.plan.by_id.get(waiting[-1])
+            if node is None or node.id in placed:
+                waiting.pop()
+                continue
+            needs = needs_of(node.dependencies, node.parameters.named)
+            open_ = [n for n in needs if n in self.plan.by_id and n not in begun]
+            begun.add(node.id)
+            if open_:
+                waiting += open_
+            else:
+                placed[node.id] = node
+        return list(placed.values())
+
+    @cached_property
+    def fieldless(self) -> dict[str, str]:
+        """Executed nodes that gave a result without the field that another node asks of them."""
+        found = {}
+        for node in self.plan.nodes:
+            for used, field in FIELD.findall(dumps(node.parameters.named)):
+                if used in self.values and field not in self.values[used]:
+                    found[used] = field
+        return found
 
     def _set(self, node: Node, call: _Call) -> None:
         task = self.draft[node.id]
@@ -124,9 +173,11 @@ class _Repair:
         state = result_state(self.results[node.id])
         same = (call.name, call.para) == (node.name, dict(node.parameters.named))
         passing = state in (ResultState.TIMEOUT, ResultState.EMPTY) or _came_early(self, node)
+        if not failed and (same or tries >= MAX_FIXES):
+            return
         if tries >= MAX_FIXES or (same and not passing):
             self.said.append(
-                f"Node {node.id} ({node.name}) failed: {_short(self.results[node.id])} I see no "
+                f"Node {node.id} ({node.name}) failed: {short(self.results[node.id])} I see no "
                 "other value to try, so I leave it."
             )
             return
@@ -139,10 +190,10 @@ class _Repair:
         )  # fmt: skip
         self.draft.redirect(node.id, new_id, keep=[new_id])
         self.moved[node.id] = new_id
-        what = _short(self.results[node.id]) if failed else "is of the wrong tool."
+        what = short(self.results[node.id]) if failed else "is of the wrong tool."
         why = "; ".join(call.said) or "the call itself looks right, so I call it once more"
-        self.said.append(f"Node {node.id} ({node.name}) {_verb(state, failed)}{what} "
-                         f"{_capital(why)}: {new_id} takes its place.")  # fmt: skip
+        self.said.append(f"Node {node.id} ({node.name}) {verb(state, failed)}{what} "
+                         f"{capital(why)}: {new_id} takes its place.")  # fmt: skip
 
     def _corrected(self, node: Node) -> _Call:
         call = _Call(node.name, dict(node.parameters.named), list(node.dependencies), [])
@@ -171,6 +222,27 @@ class _Repair:
                 continue
             call.name = finding.suggestion
             return
+        if node.id in self.fieldless and node.id in self.values:
+            self._other_tool(node, call)
+
+    def _other_tool(self, node: Node, call: _Call) -> None:
+        """The listed tool that a step's words fit best, where the called one gave other things."""
+        words = words_of(node.description.partition(RESULT_MARK)[0])
+        words -= words_of(" ".join(field for _, field in FIELD.findall(dumps(call.para))))
+        home = node.id.partition("_fix")[0]
+        tried = {n.name for n in self.plan.nodes if n.id.partition("_fix")[0] == home}
+        ranked = [
+            (len(words_of(f"{tool.name} {tool.description}") & words), name)
+            for name, tool in self.tools.items()
+            if name not in tried and len(tool.required) == len(call.para)
+        ]
+        if not ranked:
+            return
+        call.said.append(
+            f"its result has no '{self.fieldless[node.id]}', so '{call.name}' is the wrong tool "
+            f"and I use '{max(ranked)[1]}'"
+        )
+        call.name = max(ranked)[1]
 
     def _right_names(self, call: _Call, tool: Tool) -> None:
         unknown = [name for name in call.para if name not in tool.parameters]
@@ -199,7 +271,7 @@ class _Repair:
             if _E.TYPE_ERROR in kinds:
                 self._convert(node, call, name, schema)
             elif kinds & {_E.PARAMETER_INVALID, _E.PARAMETER_MISSING}:
-                self._fill(node, call, name, schema, f"cannot be {_short(dumps(call.para[name]))}")
+                self._fill(node, call, name, schema, f"cannot be {short(dumps(call.para[name]))}")
 
     def _convert(self, node: Node, call: _Call, name: str, schema: dict[str, Any]) -> None:
         value = converted(call.para[name], str(schema.get("type", "")))
@@ -218,6 +290,10 @@ class _Repair:
 
     def _value_for(self, text: str, call: _Call, name: str, schema: dict[str, Any]) -> Any:
         """The one value that can be meant, None where there is none or a choice."""
+        unused = [d for d in call.dep if d not in self._used(call) and d in self.draft]
+        unused = [d for d in unused if self.draft[d].get("name")]
+        if unused:  # what it waits for without using it: the value must come from there
+            return best_field(self._known(unused), name, schema, text) or None
         tool = self.tools.get(call.name)
         known = f"{call.name} {tool.description if tool else ''}"
         used = {dumps(v) for k, v in call.para.items() if k != name}
@@ -230,13 +306,15 @@ class _Repair:
             ]
             if len(found) == 1:
                 return found[0]
-        near = {d: self.values[d] for d in call.dep if d in self.values}
-        return best_field(near or self.values, name, schema, text) or None
+        return best_field(self._known(call.dep) or self.values, name, schema, text) or None
+
+    def _known(self, nodes: list[str]) -> dict[str, dict[str, Any]]:
+        return {node: self.values[node] for node in nodes if node in self.values}
 
     def _sentences_like(self, text: str) -> list[str]:
         """The sentence of the query that a step does, if one clearly is."""
         ranked = [(fuzz.token_set_ratio(text, s), s) for s in sentences(self.view.query)]
-        return [max(ranked)[1]] if ranked and max(ranked)[0] >= _COVERED else []
+        return [max(ranked)[1]] if ranked and max(ranked)[0] >= COVERED else []
 
     # --- dependencies -------------------------------------------------------------------------
 
@@ -248,6 +326,8 @@ class _Repair:
         }
         used = self._used(call)
         wrong = [dep for dep in used if dep not in call.dep]
+        if self._has_strange_text(call):
+            idle = set()  # the value that it waited for may be the one that is wrong
         kept = [dep for dep in call.dep if dep in self.draft and dep not in idle]
         if wrong and self._misplaced(node):
             kept = [dep for dep in kept if dep in used]
@@ -263,6 +343,12 @@ class _Repair:
             words += [f"it must wait for {', '.join(new)}"] * bool(new and not wrong)
             call.said += words
         call.dep = ready
+
+    def _has_strange_text(self, call: _Call) -> bool:
+        """Whether a text value is neither in the query nor a reference."""
+        asked = self.view.query.casefold()
+        texts = [v for v in call.para.values() if isinstance(v, str) and not v.startswith("$")]
+        return any(text.casefold() not in asked for text in texts)
 
     def _misplaced(self, node: Node) -> bool:
         kinds = {f.error_type for f in self.findings.get(node.id, ())}
@@ -310,7 +396,7 @@ class _Repair:
             for finding in findings:
                 lost = finding.suggestion
                 if finding.rule == "reference to a missing node" and lost not in self.draft:
-                    self._add(lost, self._open_sentences() or [self.view.query])
+                    self._add(lost, self._open_sentences())
 
     def _add_uncovered(self) -> None:
         """Add a call for a sentence of the query that no step does."""
@@ -330,7 +416,7 @@ class _Repair:
         return [
             sentence
             for sentence in sentences(self.view.query)[:-1]
-            if all(fuzz.token_set_ratio(sentence, step) < _COVERED for step in steps)
+            if not any(does(step, sentence) for step in steps)
         ]
 
     def _add(self, new_id: str, texts: list[str]) -> bool:
@@ -358,7 +444,7 @@ class _Repair:
              "status": False}
         )  # fmt: skip
         self.said.append(
-            f"No step does '{_short(text)}' I add node {new_id}, which calls {tool.name} with "
+            f"No step does '{short(text)}' I add node {new_id}, which calls {tool.name} with "
             f"{dumps(call.para)}."
         )
         return True
@@ -371,31 +457,8 @@ class _Repair:
             response["dep"] = dep or ([ROOT] if ROOT in self.draft else [])
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a request."""
-    parts = text.replace("! ", ". ").replace("? ", ". ").split(". ")
-    return [part.strip() for part in parts if len(part.split()) > 2]
-
-
 def _came_early(repair: _Repair, node: Node) -> bool:
     """Whether a call failed for want of a result that is there now, or will be."""
     used = [r.node for r in ReferenceReader(repair.plan).of_node(node.id)]
-    return any(n in repair.moved or n not in node.dependencies for n in used)
-
-
-def _verb(state: ResultState, failed: bool) -> str:
-    if not failed:
-        return ""
-    return {ResultState.TIMEOUT: "ran into a time-out: ", ResultState.EMPTY: "gave nothing: "}.get(
-        state, "failed: "
-    )
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split()) or "an empty result"
-    flat = flat if len(flat) <= 140 else flat[:137] + "..."
-    return flat if flat.endswith((".", "!", "?")) else f"{flat}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    there = [n for n in used if n in repair.draft]
+    return any(n in repair.moved or n not in node.dependencies for n in there)

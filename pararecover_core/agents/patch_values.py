@@ -84,6 +84,8 @@ def in_words(text: str, name: str, schema: Mapping[str, Any], known: str) -> lis
     for pattern in (_QUOTED, _NAMES, _FILE):
         if found := pattern.findall(text):
             return _unique(found)
+    if "identifier" in about or name.endswith("_id"):
+        return []
     said = words_of(f"{known} {about}")
     return _unique(word for word in _PLAIN.findall(text) if words_of(word) - said)
 

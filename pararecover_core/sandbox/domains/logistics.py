@@ -57,7 +57,7 @@ class Customs(TypedDict):
     customs_note: Text
 
 
-class Emissions(TypedDict):
+class LorryEmissions(TypedDict):
     """Carbon dioxide."""
 
     emissions: Emissions
@@ -145,7 +145,7 @@ def customs_duty(value: Money) -> Customs:
 
 
 @tool("estimate the emissions of a lorry over {distance}", makes="the emissions")
-def lorry_emissions(distance: Kilometres) -> Emissions:
+def lorry_emissions(distance: Kilometres) -> LorryEmissions:
     """Estimate carbon dioxide at 0.9 kg a kilometre.
 
     Args:
