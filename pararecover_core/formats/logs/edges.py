@@ -21,7 +21,7 @@ _LEAVES = 2_000
 _POSTINGS = 8
 """Newest results that are looked at for a phrase."""
 _USER_TEXT = 50_000
-_TOKEN = re.compile(r"[^\s\"'`,;()\[\]{}<>|=*]+")
+_TOKEN = re.compile(r"[^\s\"'`,;()\[\]{}<>|=*：，。；、（）【】《》“”‘’！？]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,12})?")
 _DULL = frozenset({"true", "false", "null", "none", "undefined", "unknown", "default", "auto"})
 
@@ -44,7 +44,8 @@ class Evidence:
     def heard(self, text: str) -> None:
         """Take in what the user said: later results that repeat it bring nothing new."""
         self._user = (self._user + "\n" + _folded(text))[:_USER_TEXT]
-        self._known.update(_keys_of_text(text[:_USER_TEXT]))
+        keys = _keys_of_text(text[:_USER_TEXT])
+        self._known.update(k for k in keys if k not in self._exact and k not in self._token)
 
     def called(self, node: str, arguments: Any) -> None:
         """Take in the arguments of a call, after its sources were asked for."""
