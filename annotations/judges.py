@@ -47,6 +47,32 @@ class Order(msgspec.Struct, frozen=True):
     started_by: str = ""
 
 
+def order_of(
+    *,
+    judge: str,
+    prompts: Sequence[str],
+    batch: int | None,
+    scored: bool,
+    dimensions: Sequence[str],
+    limit: int,
+    **rest: Any,
+) -> Order:
+    """The order that a filled form means.
+
+    Args:
+        judge: ``PROGRAM`` or the name of a model, spaces around it passed over.
+        prompts: Names of prompts; none means the usual one.
+        batch: Only of this batch.
+        scored: Only replans that people scored; of a batch not asked.
+        dimensions: Sub-dimensions in any order.
+        limit: Replans at most, 0 for all.
+        rest: Further fields of ``Order``.
+    """
+    scope = Scope(batch=batch, scored=scored and batch is None, limit=limit or None)
+    asked = tuple(d for d in JUDGED if d in dimensions)
+    return Order(judge.strip(), "+".join(prompts) or DEFAULT_PROMPT, asked, scope, **rest)
+
+
 class Prepared(msgspec.Struct, frozen=True):
     """A run that may begin.
 

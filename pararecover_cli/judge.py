@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from annotations.batches import find_batch
 from annotations.judge_job import JudgeJob
+from annotations.judge_words import announce, progress_line
 from annotations.judges import DEFAULT_PROMPT, PROGRAM, Order, Prepared, prepare
 from annotations.judging import Scope, open_failures
 from annotations.score_log import storable
@@ -96,7 +97,8 @@ def judge(
             timeout, max_tokens, retry_failed, "command line",
         )  # fmt: skip
         prepared = prepare(store, order)
-        typer.echo(announce(prepared), err=True)
+        for line in announce(prepared, "--retry-failed"):
+            typer.echo(shown(line), err=True)
         if dry_run:
             return
         _confirm(prepared, yes)
@@ -146,36 +148,6 @@ def _dimensions(text: str) -> tuple[str, ...]:
     return tuple(d for d in JUDGED if d in named) if named else JUDGED
 
 
-def announce(prepared: Prepared) -> str:
-    """What a run would do and take, before it begins."""
-    first, forecast = prepared.works[0], prepared.forecast
-    scorers = ", ".join(part.judge.scorer for part in prepared.parts)
-    lines = [
-        f"{shown(scorers)}: {prepared.calls:,} calls to make for {first.replans:,} replans; "
-        f"{sum(work.done for work in prepared.works):,} are there already"
-    ]
-    failed: dict[str, int] = {}
-    for work in prepared.works:
-        for status, count in work.failed.items():
-            failed[status] = failed.get(status, 0) + count
-    if failed:
-        listed = ", ".join(f"{count:,} {status}" for status, count in sorted(failed.items()))
-        lines.append(f"  failed before: {listed} (--retry-failed tries them again)")
-    if forecast is not None and forecast.calls:
-        basis = f"from {forecast.counted:,} earlier calls" if forecast.counted else "roughly"
-        usage = forecast.usage
-        lines.append(
-            f"  forecast, {basis}: {usage.prompt:,} tokens in, {usage.completion:,} out, "
-            f"{money(forecast.cost)}"
-        )
-    return "\n".join(lines)
-
-
-def money(amount: float | None) -> str:
-    """US dollars, or that they are unknown."""
-    return "cost unknown (no price for this model)" if amount is None else f"${amount:,.2f}"
-
-
 def _confirm(prepared: Prepared, yes: bool) -> None:
     forecast = prepared.forecast
     if yes or forecast is None or not forecast.calls:
@@ -198,7 +170,7 @@ def _watch(job: JudgeJob) -> JudgeJob:
         while job.running:
             try:
                 job.wait(_LOOK_SECONDS)
-                line = progress_line(job)
+                line = progress_line(job.progress())
                 bar.update(task, completed=job.progress().share, description=line)
                 if not console.is_terminal and time.monotonic() - said > _LINE_SECONDS:
                     said = time.monotonic()
@@ -209,22 +181,6 @@ def _watch(job: JudgeJob) -> JudgeJob:
                 job.stop()
                 typer.echo("Stopping; calls under way get a few seconds.", err=True)
     return job
-
-
-def progress_line(job: JudgeJob) -> str:
-    """How far a job is, in a line."""
-    now = job.progress()
-    parts = [f"{now.done:,} of {now.total:,} calls"]
-    if now.failed:
-        parts.append(f"{now.failed:,} failed")
-    if now.cached:
-        parts.append(f"{now.cached:,} from the cache")
-    if now.usage.prompt:
-        parts.append("cost unknown" if now.cost is None else f"${now.cost:,.2f} so far")
-    if now.seconds_left is not None:
-        minutes, seconds = divmod(round(now.seconds_left), 60)
-        parts.append(f"about {minutes:,}:{seconds:02d} left")
-    return ", ".join(parts)
 
 
 def _rows(store: Store, job: JudgeJob) -> Iterator[ScoreRow]:

@@ -48,7 +48,7 @@ def test_a_model_says_first_what_it_will_take(store, monkeypatch):
         assert server.calls == []
         done = run("--db", store.path, "--judge", "gpt-4o", "--prompt", "d", "--yes")
     assert "judge:gpt-4o@d-1: 3 calls to make for 3 replans; 0 are there already" in dry.stderr
-    assert "forecast, roughly: " in dry.stderr
+    assert "Forecast, roughly: " in dry.stderr
     assert " tokens in, 900 out, $0.0" in dry.stderr  # 3 x 5 sub-dimensions x 60 tokens
     assert dry.stdout == ""
     assert done.stdout == "done: 3 of 3 calls (3 ok)\n"
@@ -79,7 +79,7 @@ def test_failures_are_listed_and_exit_1(store, tmp_path, monkeypatch):
     assert all(isinstance(mark, Mark) for mark in marks)
     assert len(marks) == 6
     assert sum("unparsable: no JSON" in mark.note for mark in marks) == 2
-    assert "failed before: 1 unparsable (--retry-failed tries them again)" in again.stderr
+    assert "Failed before: 1 unparsable (--retry-failed tries them again)" in again.stderr
     with serving(verdict) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         run(*arguments, "--retry-failed")

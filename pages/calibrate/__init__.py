@@ -13,7 +13,7 @@ from annotations.calibration import (
     what_is_missing,
 )
 from annotations.pairs import Choices, Selection, State, choices, load, state
-from pages.calibrate import downloads, filters
+from pages.calibrate import downloads, filters, judge
 from pararecover_core.formats import ReadOptions, read
 from pararecover_core.score_files import FileScores, file_cells, file_scores
 from ui import session
@@ -34,6 +34,7 @@ def render() -> None:
             "admins, so that annotators stay blind."
         )
         return
+    judge.strip()
     _page()
 
 
@@ -56,6 +57,7 @@ def _database(bar: DeltaGenerator) -> None:
     known = _choices(str(store.path), now)
     with bar:
         selection = filters.choose(known)
+        judge.button()
     comparison = attempt(_compare, str(store.path), now, selection)
     if comparison is None:
         return
