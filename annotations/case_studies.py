@@ -13,7 +13,7 @@ import orjson
 
 from annotations import rounds
 from annotations.gold import standing
-from annotations.search import find
+from annotations.search import HIDDEN_REPLANS, find
 from pararecover_core.case_study import Case, Source, Spec, Subject, build
 from pararecover_core.errors import InputError, StoreError
 from pararecover_core.pairing import HUMAN
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from annotations.store import Store
 
 __all__ = [
+    "Candidate",
     "Saved",
+    "candidates",
     "example",
     "gallery",
     "make",
+    "others",
     "save",
     "saved",
     "subject",
@@ -271,6 +274,44 @@ def _saved(row: sqlite3.Row) -> Saved:
         author=row["author"],
         at=row["at"],
     )
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A run that may be told: its key and what tells it from others."""
+
+    item: str
+    agent: str
+    rounds: int
+    optimal: int | None
+    query: str
+
+
+def candidates(store: "Store", *, reader: str = "", limit: int = 200) -> list[Candidate]:
+    """Runs to choose from, those that took most rounds over their optimum first.
+
+    Args:
+        store: The database.
+        reader: The annotator who reads: instances with answers they still score blind are left
+            out.
+        limit: Runs at most.
+    """
+    query = (
+        "SELECT t.key, t.agent, t.rounds, i.round_gt, substr(i.query, 1, 80) AS query "
+        "FROM trajectory t JOIN instance i ON i.key = t.instance "
+        f"WHERE i.key NOT IN (SELECT instance FROM replan WHERE key IN ({HIDDEN_REPLANS})) "
+        "ORDER BY t.success DESC, t.rounds - COALESCE(i.round_gt, t.rounds) DESC, t.key LIMIT :most"
+    )
+    with store.read() as db:
+        rows = db.execute(query, {"who": reader, "most": limit})
+        return [Candidate(*row) for row in rows]
+
+
+def others(store: "Store", item: str, *, reader: str = "") -> list[tuple[str, str]]:
+    """Key and agent of the other answers to an item's instance, for a comparison."""
+    _, replan, row = _found(store, item, reader)
+    query = "SELECT key, agent FROM replan WHERE instance = ? AND key <> ? ORDER BY agent, n"
+    with store.read() as db:
+        return [tuple(one) for one in db.execute(query, (row.instance, replan))]
 
 
 def example(store: "Store") -> Saved | None:

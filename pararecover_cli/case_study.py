@@ -8,7 +8,7 @@ import typer
 
 from annotations import case_studies
 from annotations.store import Store, default_path
-from pararecover_core.case_study import FORMS, HIDEABLE, Case, Spec, build, files
+from pararecover_core.case_study import FORMS, HIDEABLE, Case, Spec, Subject, build, files
 from pararecover_core.errors import InputError
 
 _SUFFIXES = {"html": "html", "markdown": "md", "latex": "tex", "json": "json"}
@@ -62,9 +62,7 @@ def case_study(
     typer.echo(f"{len(content)} file{'s' if len(content) > 1 else ''}, {size:,} bytes", err=True)
 
 
-def _case(
-    db: Path | None, item: str, other: str, saved: str, changes: dict[str, object]
-) -> Case:
+def _case(db: Path | None, item: str, other: str, saved: str, changes: dict[str, object]) -> Case:
     if not item and not saved:
         from annotations.sample import ensure_sample
 
@@ -83,7 +81,9 @@ def _case(
     return build(case_studies.subject(store, item, other), Spec(**changes))  # type: ignore[arg-type]
 
 
-def _chosen(store: Store, found: case_studies.Saved, changes: dict[str, object]):  # type: ignore[no-untyped-def]
+def _chosen(
+    store: Store, found: case_studies.Saved, changes: dict[str, object]
+) -> tuple[Subject, Spec]:
     spec = msgspec.structs.replace(found.spec, **changes)
     return case_studies.subject(store, found.item, found.other), spec
 

@@ -9,10 +9,13 @@ import typer
 from annotations.batches import find_batch
 from annotations.store import Store, default_path
 from pararecover_cli import export_training
+from pararecover_cli.case_study import case_study
 from pararecover_core.errors import InputError
 from pararecover_core.formats.writers import FORMS, write_scores
 
-export = typer.Typer(help="Take work out: scores, training data.", no_args_is_help=True)
+export = typer.Typer(
+    help="Take work out: scores, training data, case studies.", no_args_is_help=True
+)
 
 
 @export.callback()
@@ -21,6 +24,9 @@ def _group() -> None:
 
     Example: pararecover export scores --out scores.xlsx
     """
+
+
+export.command("case-study")(case_study)
 
 
 @export.command()

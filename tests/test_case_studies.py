@@ -127,7 +127,7 @@ def test_the_command_writes_each_form(store, tmp_path):
     folder = tmp_path / "pictures"
     done = run("--item", RUN, "--db", str(store.path), "--form", "svg", "--out", str(folder))
     assert done.exit_code == 0, done.output
-    assert [path.name for path in sorted(folder.iterdir())][0] == "a-round-03.svg"
+    assert next(path.name for path in sorted(folder.iterdir())) == "a-round-03.svg"
     data = tmp_path / "case.json"
     done = run("--example", "--out", str(data), "--hide", "people", "--hide", "judge")
     assert done.exit_code == 0, done.output
