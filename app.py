@@ -18,7 +18,7 @@ PAGES = {
         ("trajectories", "Trajectories", "share"),
         ("guidelines", "Guidelines", "menu_book"),
     ),
-    "Measure": (("calibrate", "Calibrate", "target"),),
+    "Measure": (("calibrate", "Calibrate", "target"), ("refine", "Refine", "sync")),
     "Keep": (("dataset", "Dataset", "database"),),
 }
 """Section to its pages: package and path, title, icon. The first one opens by default."""

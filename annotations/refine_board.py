@@ -1,0 +1,289 @@
+"""What the Refine page shows: versions on dev, the difference of texts, cells, the sealed side.
+
+Without Streamlit, so that a test reads what the page would draw.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from annotations import pairs, sessions
+from annotations.calibration import axis, still_blind
+from annotations.refining import Version, difference
+from annotations.score_log import storable
+from annotations.sessions import Round, Session, Side
+from pararecover_core.agreement_people import Ceiling, ceiling
+from pararecover_core.compare import Move, Paired, Verdict
+from pararecover_core.figures import fixed
+from pararecover_core.judges.prompt import Prompt
+from pararecover_core.pairing import Cell
+from pararecover_core.rubric import JUDGED
+
+if TYPE_CHECKING:
+    from annotations.store import Store
+
+CELLS_SHOWN = 60
+CONTEXT = 2
+"""Unchanged lines that are shown around a change."""
+
+NOTE_LIMIT = 120
+
+Data = dict[str, Any]
+
+
+def people_ceiling(store: "Store", session: Session, *, resamples: int = 500) -> Ceiling:
+    """How far people agree with people on the dev side."""
+    dev = {key for key, _ in sessions.wanted(store, session.id, Side.DEV)}
+    found = pairs.load(store, pairs.Selection(judge="", batch=session.batch))
+    return ceiling([c for c in found if c.sample in dev], resamples=resamples)["overall"]
+
+
+def board(
+    store: "Store",
+    session: Session,
+    rows: Sequence[Version],
+    chosen: Version | None,
+    top: Ceiling,
+    *,
+    reader: str = "",
+    whole: bool = False,
+    repeats: Sequence[str] = (),
+) -> Data:
+    """Everything that the board draws, as JSON data; every text is ready to be shown.
+
+    Args:
+        store: The database.
+        session: Which session.
+        rows: Versions of one judge, newest first.
+        chosen: The version whose change is shown.
+        top: People with people.
+        reader: Who reads: items that they still have to score blind are not listed.
+        whole: Whether the whole prompt is shown, not only what is near a change.
+        repeats: Runs of words that the chosen prompt takes from dev samples.
+    """
+    points = [row.found.overall for row in rows]
+    low, high, ticks = axis(points)
+    if not math.isnan(top.ema.value):
+        low, high = min(low, top.ema.value), max(high, top.ema.value)
+    at = _Axis(low, high)
+    moved = [row.changed.overall for row in rows if row.changed]
+    widest = max((max(p.fixed, p.broken) for p in moved), default=0) or 1
+    return {
+        "ticks": [{"at": at.share(tick), "text": fixed(tick, 2)} for tick in ticks],
+        "ceiling": {"at": at.share(top.ema.value), "text": _ceiling_words(top)},
+        "rows": [_row(row, at, widest, row is chosen) for row in rows],
+        "chosen": None if chosen is None else _chosen(chosen, rows, whole, repeats),
+        "moved": [] if chosen is None or chosen.changed is None else _moved(chosen),
+        "cells": _cells(store, chosen, reader),
+        "sealed": _sealed(session, sessions.looks(store, session.id), chosen),
+    }
+
+
+class _Axis:
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.wide = low, (high - low) or 1.0
+
+    def share(self, value: float) -> float | None:
+        return None if math.isnan(value) else (value - self.low) / self.wide
+
+
+def _ceiling_words(top: Ceiling) -> str:
+    if not top.cells:
+        return top.note
+    return f"people with people: EMA {fixed(top.ema.value, 3)}, {top.cells:,} cells of two or more"
+
+
+def _row(row: Version, at: _Axis, widest: int, current: bool) -> Data:
+    figures, changed = row.found.overall, row.changed.overall if row.changed else None
+    return {
+        "scorer": row.scorer,
+        "label": row.label,
+        "by": storable(row.author) or "built in",
+        "note": storable(row.note[:NOTE_LIMIT]),
+        "current": current,
+        "at": at.share(figures.ema.value),
+        "low": at.share(figures.ema.low),
+        "high": at.share(figures.ema.high),
+        "ema": fixed(figures.ema.value, 3),
+        "mae": fixed(figures.mae.value, 3),
+        "n": f"{figures.n:,}",
+        "words": f"EMA {fixed(figures.ema.value, 3)} ({fixed(figures.ema.low, 3)} to "
+        f"{fixed(figures.ema.high, 3)}), n = {figures.n:,} cells",
+        **_paired(changed, widest),
+    }
+
+
+def _paired(changed: Paired | None, widest: int) -> Data:
+    if changed is None:
+        return {"verdict": "start", "diff": "", "p": "", "same": "", "fixed": 0, "broken": 0}
+    ends = ""
+    if not math.isnan(changed.ema.low):
+        ends = (
+            f" ({fixed(changed.ema.low, 3, sign=True)} to {fixed(changed.ema.high, 3, sign=True)})"
+        )
+    mae = f"MAE {fixed(changed.mae.value, 3, sign=True)}"
+    if not math.isnan(changed.mae.low):
+        mae += (
+            f" ({fixed(changed.mae.low, 3, sign=True)} to {fixed(changed.mae.high, 3, sign=True)})"
+        )
+    return {
+        "verdict": changed.verdict.value,
+        "tone": _TONES[changed.verdict],
+        "diff": fixed(changed.ema.value, 3, sign=True).replace("-", "−"),
+        "p": "p < 0.001" if changed.p < 0.001 else f"p = {fixed(changed.p, 3)}",
+        "same": f"{changed.same:,}",
+        "fixed": changed.fixed,
+        "broken": changed.broken,
+        "fixed_bar": changed.fixed / widest,
+        "broken_bar": changed.broken / widest,
+        "detail": f"Difference of EMA {fixed(changed.ema.value, 3, sign=True)}{ends}; {mae}; "
+        f"{changed.test}, {changed.n:,} cells of {changed.samples:,} samples",
+    }
+
+
+_TONES = {
+    Verdict.BETTER: "up",
+    Verdict.WORSE: "down",
+    Verdict.UNCLEAR: "flat",
+    Verdict.UNDEFINED: "flat",
+}
+
+
+def _chosen(chosen: Version, rows: Sequence[Version], whole: bool, repeats: Sequence[str]) -> Data:
+    before = next((row for row in rows if row.scorer == chosen.parent), None)
+    new = chosen.edited or chosen.prompts[0]
+    old = _same_id(before, new)
+    if old is None or whole:
+        shown = [
+            {"kind": "same", "before": "", "after": n, "parts": [[storable(line), False]]}
+            for n, line in enumerate(new.text.splitlines(), 1)
+        ]
+        title, words = new.name, f"version {new.version}, {len(shown)} lines"
+    else:
+        lines = difference(old.text, new.text)
+        near = {
+            place + by
+            for place, line in enumerate(lines)
+            if line.kind != "same"
+            for by in range(-CONTEXT, CONTEXT + 1)
+        }
+        shown = [
+            {
+                "kind": line.kind,
+                "before": line.before or "",
+                "after": line.after or "",
+                "parts": [[storable(text), marked] for text, marked in line.parts],
+            }
+            for place, line in enumerate(lines)
+            if place in near
+        ]
+        added = sum(line.kind == "added" for line in lines)
+        removed = sum(line.kind == "removed" for line in lines)
+        title = f"{old.name} to {new.name}"
+        words = f"{added} {_lines(added)} added, {removed} removed"
+    return {
+        "title": title,
+        "words": words,
+        "lines": shown,
+        "whole": whole or old is None,
+        "can_fold": old is not None,
+        "repeats": [storable(run[:200]) for run in repeats],
+    }
+
+
+def _lines(count: int) -> str:
+    return "line" if count == 1 else "lines"
+
+
+def _same_id(before: Version | None, new: Prompt) -> Prompt | None:
+    found = [p for p in before.prompts if p.id == new.id] if before else []
+    return found[0] if found else None
+
+
+def _moved(chosen: Version) -> list[Data]:
+    by_name = {p.name: p for p in chosen.changed.dimensions} if chosen.changed else {}
+    most = max((max(p.fixed, p.broken) for p in by_name.values()), default=0) or 1
+    return [
+        {
+            "id": name,
+            "fixed": by_name[name].fixed,
+            "broken": by_name[name].broken,
+            "up": by_name[name].fixed / most,
+            "down": by_name[name].broken / most,
+            "p": f"{by_name[name].test}: p = {fixed(by_name[name].p, 3)}",
+        }
+        for name in JUDGED
+        if name in by_name
+    ]
+
+
+def _cells(store: "Store", chosen: Version | None, reader: str) -> Data:
+    if chosen is None or chosen.changed is None:
+        return {"rows": [], "title": "", "words": "", "hidden": 0}
+    order = {Move.FIXED: 0, Move.BROKEN: 0, Move.SAME: 1}
+    blind = still_blind(store, reader) if reader else frozenset()
+    moved = [c for c in chosen.changed.cells if c.before != c.after or c.move is not Move.SAME]
+    kept = [c for c in moved if c.sample not in blind]
+    kept.sort(key=lambda c: (order[c.move], JUDGED.index(c.dimension), c.sample))
+    some = kept[:CELLS_SHOWN]
+    called = pairs.names(store, {c.sample for c in some})
+    overall = chosen.changed.overall
+    return {
+        "title": f"{chosen.parent.rpartition('@')[2]} to {chosen.label}",
+        "words": f"{overall.fixed:,} fixed, {overall.broken:,} broken, {overall.same:,} unchanged",
+        "more": len(kept) - len(some),
+        "hidden": len(moved) - len(kept),
+        "rows": [
+            {
+                "sample": c.sample,
+                "item": storable(called[c.sample].file_id or c.sample[:6])[:16],
+                "dimension": c.dimension,
+                "human": f"{c.human:g}",
+                "before": f"{c.before:g}",
+                "after": f"{c.after:g}",
+                "move": c.move.value,
+                "link": f"trajectories?item={c.sample}",
+            }
+            for c in some
+        ],
+    }
+
+
+def _sealed(session: Session, looks: Sequence[Round], chosen: Version | None) -> Data:
+    lines = []
+    for one in looks[-5:]:
+        data = one.data
+        gap = data.get("gap")
+        dev = (
+            ""
+            if gap is None
+            else f", dev {fixed(data['dev_ema'], 3)}, gap {fixed(gap, 3, sign=True)}"
+        )
+        lines.append(
+            {
+                "what": storable(str(data["scorer"]).rpartition("@")[2]),
+                "text": f"EMA {fixed(data['ema'], 3)}, MAE {fixed(data['mae'], 3)}{dev}",
+                "when": f"{one.at[:10]}, by {storable(one.author) or 'nobody named'}, "
+                f"n = {data['n']:,} cells",
+            }
+        )
+    opened = {one.data["scorer"] for one in looks}
+    held = Side.HELD_OUT.value
+    return {
+        "looks": len(looks),
+        "size": f"{session.items[held]:,} items, {session.cells[held]:,} cells, "
+        f"{session.scored[held]:,} scored by people",
+        "lines": lines,
+        "label": chosen.label if chosen else "",
+        "opened": bool(chosen and chosen.scorer in opened),
+        "next": len(looks) + 1,
+    }
+
+
+def worst_cells(
+    store: "Store", session: int, scorer: str, dimension: str = "", *, most: int = 30
+) -> list[Cell]:
+    """Dev cells in which a judge and people differ, largest difference first."""
+    found = [c for c in sessions.cells(store, session, scorer, Side.DEV) if c.gap > 0]
+    kept = [c for c in found if not dimension or c.dimension == dimension]
+    return sorted(kept, key=lambda c: (-c.gap, JUDGED.index(c.dimension), c.sample))[:most]

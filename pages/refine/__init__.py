@@ -1,0 +1,128 @@
+"""Refine: versions of a judge's prompt, what each changed, and the sealed held-out side."""
+
+import streamlit as st
+
+from annotations import refining, sessions
+from annotations.pairs import State, state
+from annotations.refine_board import board, people_ceiling
+from annotations.refining import Version
+from annotations.sessions import Session
+from pages.refine import actions, work
+from pararecover_core.agreement_people import Ceiling
+from ui import session
+from ui.access import Role
+from ui.measures import heard
+from ui.messages import attempt, show_note
+from ui.refine_panel import show_board
+
+_BOARD, _OPEN = "refine_board", "_refine_open"
+
+
+def render() -> None:
+    """Draw the page."""
+    if not session.user().may(Role.ADJUDICATOR):
+        show_note(
+            "Refine shows what judges and other people scored. It is open to adjudicators and "
+            "admins, so that annotators stay blind."
+        )
+        return
+    _open_item()
+    st.html(f"<style>{actions.STYLE}</style>")
+    store = session.store()
+    known = sessions.list_sessions(store)
+    with st.container(key="pr_refine_bar", horizontal=True, vertical_alignment="bottom"):
+        chosen = actions.choose_session(known)
+        if chosen is None:
+            actions.new_session(main=True)
+        else:
+            model = actions.choose_judge(refining.judges(store, chosen.id))
+            actions.new_session()
+            actions.people(chosen)
+            work.run(chosen, model)
+            work.propose(chosen)
+            actions.methods_text(chosen)
+    if chosen is None:
+        actions.first_steps()
+        return
+    work.progress()
+    _session(chosen, model)
+
+
+def _session(chosen: Session, model: str) -> None:
+    store = session.store()
+    actions.standing(chosen)
+    now = state(store)
+    rows = _versions(str(store.path), now, chosen, model) if model else []
+    if not rows:
+        actions.next_steps(chosen)
+        return
+    asked = st.session_state.get("_refine_version", "")
+    current = next((row for row in rows if row.scorer == asked), rows[0])
+    whole = bool(st.session_state.get("_refine_whole"))
+    data = board(
+        store,
+        chosen,
+        rows,
+        current,
+        _ceiling(str(store.path), now, chosen),
+        reader=session.user().name,
+        whole=whole,
+        repeats=_repeats(str(store.path), chosen.id, (current.edited or current.prompts[0]).text),
+    )
+    show_board(
+        data,
+        key=_BOARD,
+        on_look=lambda: _on_look(chosen, current),
+        on_open=_on_open,
+        on_version=_on_version,
+        on_whole=_on_whole,
+    )
+    message = st.session_state.pop("_refine_said", "")
+    if message:
+        show_note(message)
+    actions.edit(chosen, current)
+
+
+@st.cache_resource(show_spinner="Comparing versions", max_entries=4)
+def _versions(path: str, now: State, chosen: Session, model: str) -> list[Version]:
+    return refining.versions(session.store(), chosen.id, model)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _ceiling(path: str, now: State, chosen: Session) -> Ceiling:
+    return people_ceiling(session.store(), chosen)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _repeats(path: str, number: int, text: str) -> list[str]:
+    return refining.repeats(session.store(), number, text)
+
+
+def _on_look(chosen: Session, current: Version) -> None:
+    store, who = session.store(), session.user().name
+    attempt(sessions.look, store, chosen.id, current.scorer, author=who)
+
+
+def _on_version() -> None:
+    st.session_state["_refine_version"] = heard(_BOARD, "version") or ""
+    st.session_state["_refine_whole"] = False
+
+
+def _on_whole() -> None:
+    st.session_state["_refine_whole"] = bool(heard(_BOARD, "whole"))
+
+
+def _on_open() -> None:
+    st.session_state[_OPEN] = heard(_BOARD, "open") or ""
+
+
+def _open_item() -> None:
+    """Go to the item that was opened on the board."""
+    item = st.session_state.pop(_OPEN, "")
+    if item:
+        target = st.Page(_nowhere, title="Trajectories", url_path="trajectories")
+        st.switch_page(target, query_params={"item": item})
+
+
+def _nowhere() -> None:
+    """Stands for a page of the app that is known by its path."""
