@@ -74,9 +74,10 @@ class Version(msgspec.Struct, frozen=True):
 
 
 def judges(store: "Store", session: int) -> list[str]:
-    """Models that judged dev with prompts of their own, in order of their first score."""
+    """Models that judged dev with prompts that are here, in order of their first score."""
+    known = {one.prompt.name for one in list_prompts(store)}
     models = [named(scorer) for scorer in sessions.scorers(store, session)]
-    return list(dict.fromkeys(one.model for one in models if one.prompts))
+    return list(dict.fromkeys(m.model for m in models if m.prompts and known >= set(m.prompts)))
 
 
 def versions(store: "Store", session: int, model: str, *, resamples: int = 1000) -> list[Version]:

@@ -1,0 +1,98 @@
+"""Refine as a page: empty, with a session, with versions, and refused to who may not."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from annotations import sessions
+from annotations.judge_job import JudgeJob
+from annotations.prompts import get_prompt, save_version
+from annotations.refine_board import board, people_ceiling, worst_cells
+from annotations.refining import prepare_run, versions
+from annotations.sessions import Side
+from annotations.store import Store
+from tests.model_server import serving
+from tests.test_pages_calibrate import _said, _script
+from tests.test_refining import reply, store  # noqa: F401 (a fixture)
+
+
+@pytest.fixture
+def refined(store, monkeypatch):  # noqa: F811
+    """A session with two versions of a judge on dev."""
+    first = get_prompt(store, "d-1")
+    second = save_version(
+        store, first, first.text + "\nAlways <b>weigh twice</b>.", note="<i>twice</i>", author="ada"
+    )
+    with serving(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        for prompt, side in ((first, Side.DEV), (second, Side.DEV), (second, Side.HELD_OUT)):
+            job = JudgeJob(store, prepare_run(store, 1, "m", prompt.name, side).parts).start()
+            job.wait(60)
+    return store
+
+
+def page(monkeypatch, db, role="admin"):
+    monkeypatch.setenv("PARARECOVER_DB", str(db))
+    app = AppTest.from_function(_script, args=("refine", role), default_timeout=60).run()
+    assert not app.exception
+    return app
+
+
+def test_an_empty_database_says_what_to_do(monkeypatch, tmp_path):
+    Store(tmp_path / "empty.db")
+    app = page(monkeypatch, tmp_path / "empty.db")
+    assert "No calibration session yet" in _said(app)
+    assert not app.get("bidi_component")
+
+
+def test_a_session_without_a_judge_says_what_to_do(monkeypatch, store):  # noqa: F811
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    said = _said(page(monkeypatch, store.path))
+    assert "Pilot has no figures yet" in said
+    assert "No model has judged dev" in said
+
+
+def test_versions_are_drawn(monkeypatch, refined):
+    app = page(monkeypatch, refined.path)
+    assert len(app.get("bidi_component")) == 1
+    assert app.selectbox(key="refine_session").value == "Pilot"
+
+
+def test_annotators_stay_blind(monkeypatch, refined):
+    app = page(monkeypatch, refined.path, role="annotator")
+    assert "open to adjudicators and admins" in _said(app)
+    assert not app.get("bidi_component")
+
+
+def test_what_the_board_draws(refined):
+    session = sessions.get_session(refined, 1)
+    rows = versions(refined, 1, "m", resamples=200)
+    top = people_ceiling(refined, session)
+    data = board(refined, session, rows, rows[0], top, repeats=["a b"])
+    newest, oldest = data["rows"]
+    assert (newest["label"], newest["verdict"], newest["by"]) == ("d-2", "better", "ada")
+    assert (oldest["verdict"], oldest["diff"]) == ("start", "")
+    assert newest["note"] == "<i>twice</i>"  # text; the page puts it in as text
+    assert data["chosen"]["title"] == "d-1 to d-2"
+    assert data["chosen"]["words"] == "1 line added, 0 removed"
+    assert data["chosen"]["lines"][-1]["parts"] == [["Always <b>weigh twice</b>.", True]]
+    assert data["ceiling"]["at"] is None  # nobody scored twice
+    assert {m["id"] for m in data["moved"]} == {"D1", "D2"}
+    fixed = [row for row in data["cells"]["rows"] if row["move"] == "fixed"]
+    assert len(fixed) == min(newest["fixed"], 60)
+    assert data["sealed"]["looks"] == 0
+    assert data["sealed"]["next"] == 1
+    sessions.look(refined, 1, rows[0].scorer, author="ada", resamples=20)
+    after = board(refined, session, rows, rows[0], top)["sealed"]
+    assert (after["looks"], after["opened"], after["next"]) == (1, True, 2)
+    assert "gap" in after["lines"][0]["text"]
+    first = board(refined, session, rows, rows[1], top)
+    assert first["cells"]["rows"] == first["moved"] == []
+    assert first["chosen"]["whole"]
+
+
+def test_disagreements_beside_the_editor_are_of_dev(refined):
+    dev = {key for key, _ in sessions.wanted(refined, 1, Side.DEV)}
+    found = worst_cells(refined, 1, "judge:m@d-1")
+    assert found
+    assert {cell.sample for cell in found} <= dev
+    assert [cell.gap for cell in found] == sorted((c.gap for c in found), reverse=True)
