@@ -18,8 +18,15 @@ PAGES = {
         ("trajectories", "Trajectories", "share"),
         ("guidelines", "Guidelines", "menu_book"),
     ),
-    "Measure": (("calibrate", "Calibrate", "target"), ("refine", "Refine", "sync")),
-    "Keep": (("dataset", "Dataset", "database"),),
+    "Measure": (
+        ("calibrate", "Calibrate", "target"),
+        ("refine", "Refine", "sync"),
+        ("results", "Results", "bar_chart"),
+    ),
+    "Keep": (
+        ("case_study", "Case studies", "auto_stories"),
+        ("dataset", "Dataset", "database"),
+    ),
 }
 """Section to its pages: package and path, title, icon. The first one opens by default."""
 
