@@ -73,7 +73,8 @@ def picture(
         JSON data: ``nodes`` (key unique, id as the plan has it, title, sub, state, badges,
         x, y, w, h, shape, layer, tip, say), ``edges`` (from, to, mark, origin, via), ``columns``,
         ``bands`` (x0, x1, caption), ``width``, ``height``, ``alt``, ``counts``, ``fault``,
-        ``note``, ``raw`` (the given text where no node could be read) and ``selected``.
+        ``note``, ``legend`` (of inferred edges: origin, words), ``raw`` (the given text where no
+        node could be read) and ``selected``.
     """
     change = _change(before, after, observations)
     staged = scene(
@@ -154,7 +155,8 @@ def _painted(
         "counts": counts,
         "alt": _alt(plan, nodes, counts, role),
         "fault": plan.fault,
-        "note": ". ".join(filter(None, (staged.note, _legend(edges)))),
+        "note": staged.note,
+        "legend": _legend(edges),
         "raw": "" if plan.nodes else _raw(plan.given),
         "selected": selected,
     }
@@ -351,9 +353,9 @@ def _say(item: Drawn, node: Node | None, state: str, badges: Sequence[str]) -> s
 
 
 _ORIGINS = {
-    "given": "solid: written in the log",
-    "values": "dashed: an argument quotes the earlier result",
-    "order": "thin dotted: only the order is known",
+    "given": "given in the log",
+    "values": "inferred from values",
+    "order": "inferred from order",
 }
 """Where a dependency comes from, as the legend says it."""
 
@@ -378,12 +380,12 @@ def _needs(node: Node) -> str:
     return ", ".join(dep + words.get(origins.get(dep, ""), "") for dep in node.dependencies)
 
 
-def _legend(edges: Sequence[Mapping[str, Any]]) -> str:
-    """What the lines mean, where some dependencies were inferred."""
+def _legend(edges: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """What the lines mean, as origin and words, where some dependencies were inferred."""
     present = {edge["origin"] for edge in edges}
     if not present & {"values", "order"}:
-        return ""
-    return "Dependencies: " + "; ".join(_ORIGINS[one] for one in _ORIGINS if one in present)
+        return []
+    return [[origin, words] for origin, words in _ORIGINS.items() if origin in present]
 
 
 def _edges(

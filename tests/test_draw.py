@@ -317,16 +317,17 @@ class TestOriginOfDependencies:
             ("2", "3"): "order",
             ("1", "4"): "given",
         }
-        assert drawn["note"] == (
-            "Dependencies: solid: written in the log; dashed: an argument quotes the earlier "
-            "result; thin dotted: only the order is known"
-        )
+        assert drawn["legend"] == [
+            ["given", "given in the log"],
+            ["values", "inferred from values"],
+            ["order", "inferred from order"],
+        ]
         assert by_key(drawn)["3"]["say"] == "3 book: pending, needs 1 (quoted), 2 (order)"
         assert "needs 1 (quoted), 2 (order)" in by_key(drawn)["3"]["tip"]
 
     def test_a_plan_that_says_nothing_of_it_has_no_legend(self):
         drawn = picture(BEFORE)
-        assert drawn["note"] == ""
+        assert drawn["legend"] == []
         assert {edge["origin"] for edge in drawn["edges"]} == {""}
 
     @pytest.mark.parametrize("strange", [None, 3, [1], {"1": []}, {"1": "guessed"}])

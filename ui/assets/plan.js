@@ -45,6 +45,7 @@ function planElements(el, label) {
   const theme = make("span", "plan-probe plan-theme");
   const tip = make("div", "plan-tip");
   const note = make("div", "plan-note");
+  const legend = make("div", "plan-legend");
   const text = make("pre", "plan-raw");
   const list = make("ul", "plan-list");
   const whole = make("button", "plan-whole");
@@ -55,9 +56,9 @@ function planElements(el, label) {
   tip.setAttribute("role", "tooltip");
   canvas.setAttribute("role", "img");
   list.setAttribute("aria-label", label || "Nodes of the plan");
-  root.append(probe, theme, canvas, list, note, whole, tip, text);
+  root.append(probe, theme, canvas, list, legend, note, whole, tip, text);
   el.replaceChildren(root);
-  return { root, canvas, probe, theme, tip, note, text, list, whole };
+  return { root, canvas, probe, theme, tip, note, text, list, whole, legend };
 }
 
 function planItems(picture, fit, marks, ink) {
@@ -160,6 +161,14 @@ function mountPlan(el, picture, options) {
     parts.canvas.setAttribute("aria-label", p.alt);
     parts.note.textContent = [p.fault && `S5 = 0: ${p.fault}`, p.note].filter(Boolean).join(". ");
     parts.note.hidden = !parts.note.textContent;
+    parts.legend.hidden = !(p.legend && p.legend.length);
+    parts.legend.classList.toggle("above", !parts.note.hidden);
+    parts.legend.replaceChildren(...(p.legend || []).map(([origin, words]) => {
+      const key = document.createElement("span");
+      key.className = `plan-key ${origin}`;
+      key.textContent = words;
+      return key;
+    }));
     listNodes();
     draw();
   }
