@@ -8,7 +8,15 @@ from annotations.workbench import content, full_text
 from ui import session
 from ui.shell import asset
 
-_SCRIPTS = ("plan_ink.js", "plan.js", "annotate_dom.js", "annotate_reading.js", "reading.js")
+_SCRIPTS = (
+    "plan_ink.js",
+    "plan.js",
+    "annotate_dom.js",
+    "annotate_dialogs.js",
+    "annotate_tools.js",
+    "annotate_reading.js",
+    "reading.js",
+)
 _STYLES = ("tokens.css", "plan.css", "annotate.css", "reading.css")
 
 _panel = st.components.v2.component(
