@@ -176,9 +176,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, sample_database: Path) -> I
         yield app
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["playwright.Browser"]:
-    """Chromium, one for the whole run."""
+    """Chromium, one for each module: while it runs, ``asyncio.run`` is not possible elsewhere."""
     path = chromium()
     with playwright.sync_playwright() as player:
         opened = player.chromium.launch(executable_path=path, args=ARGS)
