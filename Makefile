@@ -22,7 +22,7 @@ check: $(READY)
 # Versions that are known to work together; run it after a change of dependencies.
 lock: $(READY)
 	$(BIN)/pip install -q pip-tools
-	$(BIN)/pip-compile -q --all-extras --strip-extras --no-header --no-annotate \
+	$(BIN)/pip-compile -q --extra auth --extra test --strip-extras --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --upgrade \
 	  --output-file constraints.txt pyproject.toml
 
