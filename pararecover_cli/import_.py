@@ -38,7 +38,8 @@ def import_(
     """Load instances, replans, scores or trajectories.
 
     Every row lands or is listed with its line and the reason; loading a file twice changes
-    nothing.
+    nothing. Logs of agents (OpenAI, Anthropic, Inspect, spans, ...) are told by content: each run
+    becomes a trajectory, its first failed round an instance, the agent's next turn a replan.
 
     Example: pararecover import LEVEL-1_augmented.jsonl results.xlsx --agent gpt-4o
     """

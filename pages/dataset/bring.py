@@ -19,6 +19,13 @@ from ui.tables import show_rows
 
 _JOB, _TURN = "_import_job", "_upload_turn"
 SHOWN_REJECTS = 200
+LOGS = (
+    "Logs of agents: OpenAI, Anthropic, tau-bench, tau2-bench, Inspect, BFCL, OTel GenAI, "
+    "OpenInference, LangSmith, Langfuse, ATIF, BUTTON, UnifiedToolHub, LLMCompiler, TaskBench. A "
+    "round is one turn of the assistant. The first round with a failed call becomes an item, the "
+    "agent's next turn its answer, so that you can score your own agent; where nothing fails, only "
+    "the run is there to look at."
+)
 _KINDS = ("instance", "replan", "trajectory", "score")
 
 
@@ -37,8 +44,10 @@ def draw() -> None:
 def _choose() -> None:
     turn = st.session_state.setdefault(_TURN, 0)
     files = st.file_uploader(
-        "Drop JSONL as published, spreadsheets, CSV or our own exports: content tells what it is",
+        "Drop JSONL as published, spreadsheets, CSV, our own exports or logs of agents: content "
+        "tells what it is",
         accept_multiple_files=True,
+        help=LOGS,
         key=f"_upload_{turn}",
     )
     paths = ""

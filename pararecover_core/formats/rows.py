@@ -53,7 +53,8 @@ from pararecover_core.taxonomy import split_labels
 
 KNOWN = (
     "an instance (query, tool_list, plan, fun_call), an answer (id or query with thought, replan), "
-    "scores (D1_human, diag_D1_score, ... or id, annotator, dimension, score)"
+    "scores (D1_human, diag_D1_score, ... or id, annotator, dimension, score), or an agent's log "
+    "(messages, spans, ...)"
 )
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _TOOLS_KEPT = 256
