@@ -1,16 +1,14 @@
 """What a judge answers: strict, so that nothing but a score is ever taken for one."""
 
-import ast
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pararecover_core.loose_json import LooseJsonError, objects, without_thinking
+
 PARSER_VERSION = "1"
 """Part of the cache key: raised when the same text is read in another way."""
 
-_THINK = re.compile(r"<think>.*?</think>", re.S | re.I)
-_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _SCALE = (
     (1.0, re.compile(r"1(?:[.,]0{1,2})?", re.A)),
     (0.5, re.compile(r"0?[.,]50?", re.A)),
@@ -78,84 +76,13 @@ def parse_answer(text: str, dimensions: Sequence[str]) -> dict[str, Scored]:
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:
-    """The outermost JSON objects of a text, thinking left out; a cut one ends the search."""
-    text = _THINK.sub("", text.replace("\ufeff", "")[:_LONGEST])
-    if "<think>" in text.casefold():
-        raise UnparsableError("the thinking does not end")
-    text = text[_end_of_thinking(text) :]
-    position = text.find("{")
-    while position >= 0:
-        end = _closing(text, position)
-        if end < 0:
-            return
-        value = _value(text[position:end])
-        if isinstance(value, Mapping):
-            yield value
-        position = text.find("{", end)
-
-
-def _end_of_thinking(text: str) -> int:
-    """Where the answer begins: some models leave out where their thinking begins."""
-    mark = "</think>"
-    at = text.casefold().rfind(mark)
-    return at + len(mark) if at >= 0 else 0
-
-
-def _closing(text: str, position: int) -> int:
-    """Behind the brace that closes the one at ``position``, -1 where none does."""
+    """The outermost JSON objects of a text, thinking left out."""
     try:
-        return json.JSONDecoder(strict=False).raw_decode(text, position)[1]
-    except (ValueError, RecursionError):
-        pass
-    depth, quote, at = 0, "", position
-    while at < len(text):
-        char = text[at]
-        if quote:
-            at += char == "\\"
-            quote = "" if char == quote else quote
-        elif char in "\"'" and not (char == "'" and text[at - 1].isalnum()):
-            quote = char
-        elif char in "{}":
-            depth += 1 if char == "{" else -1
-            if depth == 0:
-                return at + 1
-        at += 1
-    return -1
-
-
-def _value(text: str) -> Any:
-    """An object as JSON, else with trailing commas taken out, else as a Python literal."""
-    mended = _TRAILING_COMMA.sub(r"\1", text)
-    for candidate in (text, mended):
-        try:
-            return json.loads(candidate, object_pairs_hook=_no_repeats, strict=False)
-        except UnparsableError:
-            raise
-        except (ValueError, RecursionError):
-            continue
-    try:
-        tree = ast.parse(mended.strip(), mode="eval")
-        _no_repeats_in(tree)
-        return ast.literal_eval(tree)
-    except UnparsableError:
-        raise
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return None
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise UnparsableError("a key stands twice")
-    return made
-
-
-def _no_repeats_in(tree: ast.AST) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Dict):
-            keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
-            if len(set(keys)) < len(keys):
-                raise UnparsableError("a key stands twice")
+        for found in objects(without_thinking(text[:_LONGEST])):
+            if isinstance(found.value, Mapping):
+                yield found.value
+    except LooseJsonError as error:
+        raise UnparsableError(str(error)) from error
 
 
 def _opened(value: Mapping[str, Any], dimensions: Sequence[str]) -> Mapping[str, Any] | None:
