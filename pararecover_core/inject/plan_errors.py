@@ -29,14 +29,13 @@ def dependence_error(scene: Scene, draw: Draw) -> Change | None:
         (found, right, other)
         for found, right in _needs(scene)
         for other in (n.id for n in scene.plan.nodes)
-        if other not in (found.id, right, RESPONSE, *found.dependencies)
+        if other not in (found.id, right, ROOT, RESPONSE, *found.dependencies)
         and found.id not in scene.waits[other]
         and _layer_with(scene, found, right, [other]) <= scene.layer(right)
     ]
-    named = [place for place in places if place[2] != ROOT]
     if not places:
         return None
-    found, right, other = draw.choice(named or places)
+    found, right, other = draw.choice(places)
     return _rewired(scene.plan, found, right, other)
 
 
