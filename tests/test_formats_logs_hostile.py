@@ -226,3 +226,31 @@ class TestHostile:
 
     def test_a_zip_that_is_neither_log_nor_workbook(self):
         assert "a broken workbook" in rejects(b"PK\x03\x04" + b"\0" * 60)[0]
+
+
+class TestLarge:
+    @pytest.mark.parametrize("indent", [None, 1])
+    def test_a_large_results_file_is_read_run_by_run(self, monkeypatch, indent):
+        from pararecover_core.formats.logs import large
+
+        trial = {"task_id": "t", "reward_info": {"reward": 1}, "messages": MESSAGES}
+        trials = [trial | {"trial": at} for at in range(3)]
+        value = {"info": {"agent_info": {"llm": "gpt-x"}}, "simulations": trials, "x": {"y": [1]}}
+        text = json.dumps(value, indent=indent)
+        whole = good(text)
+        monkeypatch.setattr(large, "LARGE", 100)
+        assert good(text) == whole
+        log = json.dumps(HEADER | {"samples": [inspect_sample()] * 2, "z": []}, indent=indent)
+        assert [type(one).__name__ for one in good(log)] == ["Instance", "Replan", "Trajectory"] * 2
+        both = lines(value) + lines(value)
+        assert good(both) == whole * 2
+        broken = text.replace('"trial": 1', '"trial": nonsense')
+        assert len(rejects(broken)) == 1
+        assert len(contents(broken)) == 7
+
+    def test_an_object_with_such_a_list_further_inside_is_read_as_a_whole(self, monkeypatch):
+        from pararecover_core.formats.logs import large
+
+        monkeypatch.setattr(large, "LARGE", 10)
+        text = json.dumps({"messages": MESSAGES, "meta": {"samples": [{"a": 1}]}})
+        assert len(good(text)) == 3

@@ -10,7 +10,7 @@ import msgspec
 from pararecover_core.errors import InputError
 from pararecover_core.formats import text
 from pararecover_core.formats.items import Item, Place, Reject
-from pararecover_core.formats.logs import LogReader
+from pararecover_core.formats.logs import LogReader, large
 from pararecover_core.formats.rows import KNOWN, RowReader
 from pararecover_core.formats.values import read_score, shown
 from pararecover_core.literals import loads
@@ -31,7 +31,10 @@ def read_json(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
         rows: Reads the records.
     """
     logs = LogReader(rows.options)
-    if is_lines(text.head_of(stream)) or _is_list_a_line(stream):
+    found = large.opening(stream)
+    if found is not None:
+        yield from _read_large(stream, name, found, logs)
+    elif is_lines(text.head_of(stream)) or _is_list_a_line(stream):
         yield from _read_lines(stream, name, rows, logs)
     else:
         yield from _read_documents(stream, name, rows, logs)
@@ -45,8 +48,28 @@ def _read_documents(
         for line, document in text.documents(stream):
             yield from _record(document, Place(name, line), rows, logs, whole=True)
     except InputError as error:
-        place = Place(name)
-        yield Item(place, Reject(place, error.got, error.expected, error.cure))
+        yield _whole_reject(name, error)
+
+
+def _whole_reject(name: str, error: InputError) -> Item:
+    place = Place(name)
+    return Item(place, Reject(place, error.got, error.expected, error.cure))
+
+
+def _read_large(
+    stream: BinaryIO, name: str, found: large.Opening, logs: LogReader
+) -> Iterator[Item]:
+    try:
+        for line, document in large.records(stream, found):
+            place = Place(name, line)
+            try:
+                value = {**found.header, found.field: [loads(document)]}
+            except ValueError as error:
+                yield Item(place, _broken(place, error, True))
+                continue
+            yield from logs.take(value, place, len(document)) or ()
+    except InputError as error:
+        yield _whole_reject(name, error)
 
 
 def is_lines(head: bytes) -> bool:
