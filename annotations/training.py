@@ -15,9 +15,9 @@ import orjson
 from annotations.gold import counts
 from annotations.store import Store
 from pararecover_core.agents.planning import (
-    VERSION,
     answer_text,
     prompt_messages,
+    prompt_name,
     shown,
     tool_schema,
 )
@@ -343,7 +343,7 @@ def facts(chosen: Selection, rules: Rules, scorer: str, form: str) -> dict[str, 
         "part": chosen.part,
         "format": form,
         "scorer": scorer,
-        "prompt": VERSION,
+        "prompt": prompt_name(),
         "rules": msgspec.to_builtins(rules),
         "examples": len(chosen.examples),
         "excluded": chosen.excluded,

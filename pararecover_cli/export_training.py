@@ -10,7 +10,7 @@ import typer
 
 from annotations import training
 from annotations.store import Store, default_path
-from pararecover_core.agents.planning import VERSION
+from pararecover_core.agents.planning import prompt_name
 from pararecover_core.errors import InputError
 from pararecover_core.formats.training import (
     TRAINING_FORMS,
@@ -166,9 +166,9 @@ def few_shot(
     rules = Rules(above, test_share=test_share, seed=seed, test_queries=_listed(test_list))
     chosen = _select(store, "sft", scorer, rules, "train")
     shots = training.demonstration_texts(store, demonstrations(chosen.examples, count))
-    facts = {"prompt": VERSION, "scorer": scorer, "demonstrations": msgspec.to_builtins(shots)}
+    listed = msgspec.to_builtins(shots)
     with target(out) as stream:
-        stream.write(training.card(**facts))
+        stream.write(training.card(prompt=prompt_name(), scorer=scorer, demonstrations=listed))
     _report(chosen)
     typer.echo(f"{len(shots)} demonstrations written to {out}", err=True)
 

@@ -68,8 +68,8 @@ def test_kto_stepwise_and_demonstrations(db, tmp_path):
     shots = json.loads((tmp_path / "shots.json").read_text())["demonstrations"]
     assert len(shots) == 3
     assert {shot["agent"] for shot in shots} == {"good"}
-    assert shots[0]["shown"].startswith("# Request\n")
-    assert shots[0]["answer"].startswith("<thought>I am good</thought>")
+    assert "Bake" in shots[0]["shown"]
+    assert shots[0]["answer"].startswith("<thought>\nI am good\n</thought>")
 
     from annotations.store import Store
 

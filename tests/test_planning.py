@@ -1,12 +1,10 @@
-"""The planning prompt, and answers in its form."""
+"""Prompt and answer of an agent as training text."""
 
-from pararecover_core.agents.planning import (
-    answer_text,
-    instructions,
-    prompt_messages,
-    shown,
-    tool_schema,
-)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pararecover_core.agents.llm_agent import LlmAgent, read_answer
+from pararecover_core.agents.planning import answer_text, prompt_messages, shown, tool_schema
 from pararecover_core.execute import View
 from pararecover_core.formats.values import split_agent_text
 from pararecover_core.plan import Plan
@@ -14,39 +12,49 @@ from pararecover_core.records import Tool, ToolCall
 
 VIEW = View(
     "Miss Ōta: bake a cake",
-    (Tool("mix", "Mixes", {"bowl": {"type": "number"}}, ("bowl",)), Tool("x", given="x()")),
+    (Tool("mix", "Mixes", {"bowl": {"type": "number"}}, ("bowl",)),),
     Plan.parse('{"tasks": [{"id": "1"}]}'),
     (ToolCall("mix", {"bowl": 1}, "结果", "1"),),
 )
 
 
-def test_everything_that_eq_3_names_is_shown():
-    assert shown(VIEW) == (
-        "# Request\nMiss Ōta: bake a cake\n\n"
-        '# Tools\n[{"name":"mix","description":"Mixes","parameters":{"bowl":{"type":"number"}},'
-        '"required":["bowl"]},"x()"]\n\n'
-        '# Plan\n{"tasks": [{"id": "1"}]}\n\n'
-        "# Results of the last round\n"
-        '[{"node":"1","name":"mix","arguments":{"bowl":1},"result":"结果"}]'
-    )
-    assert "# Tools" not in shown(VIEW, with_tools=False)
-    assert shown(View("q", (), Plan.parse(None), ())).endswith("last round\nnone")
+class Named:
+    """A model that is only asked its name."""
+
+    class endpoint:
+        model = "m"
+
+
+def test_training_sees_what_the_agent_asks():
+    asked = LlmAgent(Named()).request(VIEW)
+    assert [(m["role"], m["content"]) for m in prompt_messages(VIEW)] == list(asked.messages)
+    assert "Mixes" in shown(VIEW)
+    assert "Mixes" not in shown(VIEW, with_tools=False)
 
 
 def test_demonstrations_are_earlier_turns():
     messages = prompt_messages(VIEW, demonstrations=[("seen", "said")])
-    assert [(one["role"], one["content"]) for one in messages] == [
-        ("system", instructions()),
-        ("user", "seen"),
-        ("assistant", "said"),
-        ("user", shown(VIEW)),
-    ]
+    assert [one["role"] for one in messages] == ["system", "user", "assistant", "user"]
+    assert [one["content"] for one in messages[1:3]] == ["seen", "said"]
 
 
-def test_our_reader_takes_an_answer_apart_again():
-    text = answer_text(" It failed. ", {"tasks": []})
-    assert text == '<thought>It failed.</thought>\n{"tasks":[]}'
-    assert split_agent_text(text)[:2] == ("It failed.", '{"tasks":[]}')
+def test_our_readers_take_an_answer_apart_again():
+    text = answer_text(" It failed. ", {"tasks": [{"id": "1"}]})
+    plan = '{"tasks":[{"id":"1"}]}'
+    assert text == f"<thought>\nIt failed.\n</thought>\n<plan>\n{plan}\n</plan>"
+    assert split_agent_text(text)[:2] == ("It failed.", plan)
+    assert tuple(read_answer(text)) == ("It failed.", {"tasks": [{"id": "1"}]})
+
+
+@given(
+    st.text("ab \n.", min_size=1).filter(str.strip),
+    st.lists(st.sampled_from("123"), min_size=1, unique=True),
+)
+def test_what_is_learned_can_be_read(thought, ids):
+    plan = {"tasks": [{"id": one} for one in ids]}
+    answer = read_answer(answer_text(thought, plan))
+    assert answer.thought == thought.strip()
+    assert answer.plan == plan
 
 
 def test_a_tool_as_json_schema():

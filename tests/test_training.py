@@ -122,14 +122,15 @@ def rows(store, kind, name, tmp_path, **more):
     return found
 
 
-GOOD = "<thought>I am good</thought>\n{"
+GOOD = "<thought>\nI am good\n</thought>\n<plan>\n{"
 
 
 def test_trl_sft(store, tmp_path):
     row = rows(store, "sft", "trl", tmp_path)[0]
     assert list(row) == ["prompt", "completion"]
     assert [m["role"] for m in row["prompt"]] == ["system", "user"]
-    assert "# Request\nBake 1 cakes\n\n# Tools\n[" in row["prompt"][1]["content"]
+    assert "Bake 1 cakes" in row["prompt"][1]["content"]
+    assert '{"name":"mix"}' in row["prompt"][1]["content"]
     (said,) = row["completion"]
     assert said["role"] == "assistant"
     assert said["content"].startswith(GOOD)
@@ -139,7 +140,7 @@ def test_trl_sft(store, tmp_path):
 
 def test_tools_may_stand_in_their_own_column(store, tmp_path):
     row = rows(store, "sft", "trl", tmp_path, tools_apart=True)[0]
-    assert "# Tools" not in row["prompt"][1]["content"]
+    assert '{"name":"mix"}' not in row["prompt"][1]["content"]
     (tool,) = json.loads(row["tools"])
     assert tool["type"] == "function"
     assert tool["function"]["name"] == "mix"
@@ -150,13 +151,13 @@ def test_trl_dpo(store, tmp_path):
     for row in rows(store, "dpo", "trl", tmp_path):
         assert list(row) == ["prompt", "chosen", "rejected"]
         assert row["chosen"][0]["content"].startswith(GOOD)
-        assert row["rejected"][0]["content"].startswith("<thought>I am poor</thought>")
+        assert row["rejected"][0]["content"].startswith("<thought>\nI am poor\n</thought>")
 
 
 def test_llama_factory_sharegpt(store, tmp_path):
     row = rows(store, "sft", "llama-factory-sharegpt", tmp_path)[0]
     assert [turn["from"] for turn in row["conversations"]] == ["human", "gpt"]
-    assert row["system"].startswith("You are the planner")
+    assert row["system"].startswith("You steer a workflow")
     ranked = rows(store, "dpo", "llama-factory-sharegpt", tmp_path)[0]
     assert [turn["from"] for turn in ranked["conversations"]] == ["human"]
     assert ranked["chosen"]["from"] == ranked["rejected"]["from"] == "gpt"
