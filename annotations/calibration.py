@@ -3,10 +3,8 @@
 Without Streamlit, so that a test reads what the page would draw.
 """
 
-import csv
-import io
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,9 +13,9 @@ from annotations.pairs import NOTE_LIMIT, Choices, Named, Selection, names, with
 from annotations.score_log import storable
 from annotations.search import HIDDEN_REPLANS
 from annotations.store import Store
-from pararecover_core.agreement import MEASURES, Agreement, Figures, measure
-from pararecover_core.figures import fixed
-from pararecover_core.formats.guard import guard
+from pararecover_core.agreement import MEASURES, Agreement, Estimate, Figures, measure
+from pararecover_core.agreement_people import NO_DOUBLE, Ceiling, ceiling
+from pararecover_core.figures import UNDEFINED, fixed
 from pararecover_core.pairing import GOLD, HUMAN, Cell, Coverage
 from pararecover_core.rubric import JUDGED, sde_rubric
 from pararecover_core.score_files import FileScores
@@ -33,10 +31,15 @@ Data = dict[str, Any]
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Figures of two sides and the cells in which they differ, largest difference first."""
+    """Figures of two sides and the cells in which they differ, largest difference first.
+
+    Attributes:
+        top: People with people, by sub-dimension and "overall": the ceiling.
+    """
 
     found: Agreement
     disagreements: tuple[Cell, ...]
+    top: dict[str, Ceiling] = {}
 
 
 class Pick(msgspec.Struct, frozen=True):
@@ -99,7 +102,8 @@ def compare(cells: Iterable[Cell], *, resamples: int = 2000) -> Comparison:
     places = {name: place for place, name in enumerate(JUDGED)}
     apart = [cell for cell in given if cell.gap > 0]
     apart.sort(key=lambda cell: (-cell.gap, places.get(cell.dimension, 99)))
-    return Comparison(measure(given, resamples=resamples), tuple(apart))
+    top = ceiling(given, resamples=resamples)
+    return Comparison(measure(given, resamples=resamples), tuple(apart), top)
 
 
 def listed(
@@ -146,6 +150,7 @@ def board(
     label: Callable[[Cell], tuple[str, str]],
     link: Callable[[Cell], str] = lambda cell: "",
     sides: tuple[str, str] = PEOPLE_AND_JUDGE,
+    top: Mapping[str, Ceiling] | None = None,
 ) -> Data:
     """Everything that the board draws, as JSON data; every text is ready to be shown.
 
@@ -156,16 +161,19 @@ def board(
         label: Short name of a cell's item, and a longer one.
         link: Address of a cell's item, "" for none.
         sides: What to call the two sides.
+        top: People with people.
     """
-    rows = [*found.dimensions, found.overall]
-    low, high, ticks = axis(rows)
+    rows, top = [*found.dimensions, found.overall], top or {}
+    low, high, ticks = axis(rows, [one.ema for one in top.values()])
     widest = max((abs(f.difference.value) for f in rows if f.n), default=0.0) or 1.0
     return {
         "sides": list(sides),
-        "key": _key_figures(found, sides),
+        "key": _key_figures(found, sides, top.get("overall")),
         "level": f"{100 * found.level:g}%",
         "ticks": [{"at": _share(tick, low, high), "text": fixed(tick, 2)} for tick in ticks],
-        "rows": [_row(figures, low, high, widest) for figures in rows],
+        "rows": [
+            _row(figures, low, high, widest) | _top(top, figures, low, high) for figures in rows
+        ],
         "matrices": [_matrix(figures) for figures in found.dimensions],
         "pick": msgspec.to_builtins(pick),
         "list": {
@@ -180,19 +188,36 @@ def board(
     }
 
 
-def axis(rows: Sequence[Figures]) -> tuple[float, float, list[float]]:
+def _top(top: Mapping[str, Ceiling], figures: Figures, low: float, high: float) -> Data:
+    """Where people with people stand on the axis."""
+    one = top.get(figures.name)
+    if one is None or not one.cells:
+        return {"top": None, "top_low": None, "top_high": None, "top_text": NO_DOUBLE}
+    ends = f" ({fixed(one.ema.low, 3)} to {fixed(one.ema.high, 3)})" if one.samples > 1 else ""
+    return {
+        "top": _share(one.ema.value, low, high),
+        "top_low": _share(one.ema.low, low, high),
+        "top_high": _share(one.ema.high, low, high),
+        "top_text": f"people with people {fixed(one.ema.value, 3)}{ends}, {one.cells:,} cells",
+    }
+
+
+def axis(
+    rows: Sequence[Figures], others: Sequence[Estimate] = ()
+) -> tuple[float, float, list[float]]:
     """Ends and ticks of the EMA axis: round numbers around every point and interval.
 
     Args:
         rows: The figures to place; those without pairs are passed over.
+        others: More points and intervals to place.
 
     Returns:
         Low and high end in [0, 1], and three to six ticks between them.
     """
     values = [
         value
-        for figures in rows
-        for value in (figures.ema.value, figures.ema.low, figures.ema.high)
+        for one in (*(figures.ema for figures in rows), *others)
+        for value in (one.value, one.low, one.high)
         if not math.isnan(value)
     ]
     if not values:
@@ -211,7 +236,7 @@ def _share(value: float, low: float, high: float) -> float | None:
     return None if math.isnan(value) else (value - low) / (high - low)
 
 
-def _key_figures(found: Agreement, sides: tuple[str, str]) -> list[Data]:
+def _key_figures(found: Agreement, sides: tuple[str, str], top: Ceiling | None) -> list[Data]:
     overall, coverage = found.overall, found.overall.coverage
     span = ""
     if not math.isnan(overall.ema.low):
@@ -221,6 +246,11 @@ def _key_figures(found: Agreement, sides: tuple[str, str]) -> list[Data]:
     note = f", {overall.kappa_note}" if overall.kappa_note else ""
     return [
         {"value": fixed(overall.ema.value, 3), "label": f"exact match (EMA){span}"},
+        {
+            "value": fixed(top.ema.value, 3) if top else UNDEFINED,
+            "label": f"people with people, {top.cells if top else 0:,} cells of two or more",
+            "title": top.note if top and top.note else None,
+        },
         {"value": fixed(overall.mae.value, 3), "label": "mean error (MAE), in rubric points"},
         {"value": f"{human} / {judge}", "label": f"mean score, {words}"},
         {"value": fixed(overall.kappa.value, 2), "label": f"linear weighted kappa{note}"},
@@ -297,8 +327,8 @@ def _or_dash(value: float, digits: int, *, sign: bool = False) -> str:
 
 def _spans(figures: Figures) -> str:
     """Every figure with its interval, in words."""
-    words = ("EMA", "MAE", "People", "Judge", "Bias", "Kappa", "Quadratic kappa", "Alpha", "AC2")
-    names = dict(zip(MEASURES, words, strict=True))
+    called = ("EMA", "MAE", "People", "Judge", "Bias", "Kappa", "Quadratic kappa", "Alpha", "AC2")
+    names = dict(zip(MEASURES, called, strict=True))
     parts = []
     for name, words in names.items():
         estimate = getattr(figures, name)
@@ -387,6 +417,7 @@ def store_board(
         label=lambda cell: _store_label(cell.sample, called[cell.sample]),
         link=lambda cell: f"trajectories?item={cell.sample}",
         sides=side_names(selection.human, selection.judge),
+        top=comparison.top,
     )
 
 
@@ -428,6 +459,7 @@ def file_board(
         pick,
         label=lambda cell: (found.labels[cell.sample], str(found.places[cell.sample])),
         sides=side_names(*sides),
+        top=comparison.top,
     )
 
 
@@ -446,39 +478,3 @@ def what_is_missing(known: Choices, selection: Selection, comparison: Comparison
         return "No cell fits these filters. Widen them."
     words = f"No cell has both scores: {coverage_text(coverage)}."
     return words[0].upper() + words[1:]
-
-
-# Files to take away
-
-
-def figures_csv(found: Agreement) -> bytes:
-    """The figures as CSV with every interval; undefined figures are empty."""
-    head = ["dimension", "n", "samples"]
-    head += [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
-    head += ["kappa_note", "both", "only_human", "only_judge", "neither", "coverage"]
-    rows: list[list[Any]] = [list(head)]
-    for figures in (*found.dimensions, found.overall, found.pooled):
-        data, coverage = figures.as_data(), figures.coverage
-        row = [data[name] for name in head[: head.index("both")]]
-        counts = (coverage.both, coverage.only_human, coverage.only_judge, coverage.neither)
-        rows.append([*row, *counts, coverage_text(coverage)])
-    return _csv(rows)
-
-
-def cells_csv(cells: Iterable[Cell], names: Callable[[str], Named]) -> bytes:
-    """Cells as CSV: item, sub-dimension, both scores, both notes; texts safe in a sheet."""
-    head = ("dimension", "human", "judge", "gap", "people", "human_note", "judge_reason")
-    rows: list[tuple[Any, ...]] = [("replan", *Named._fields, *head)]
-    for cell in cells:
-        people = ", ".join(f"{name} {value:g}" for name, value in cell.people)
-        scores = (cell.dimension, cell.human, cell.judge, cell.gap, people)
-        rows.append((cell.sample, *names(cell.sample), *scores, cell.human_note, cell.judge_note))
-    return _csv(rows)
-
-
-def _csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    for row in rows:
-        writer.writerow([guard(cell) if isinstance(cell, str) else cell for cell in row])
-    return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8", "replace")

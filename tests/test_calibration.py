@@ -11,10 +11,8 @@ from annotations.calibration import (
     Pick,
     axis,
     board,
-    cells_csv,
     compare,
     coverage_text,
-    figures_csv,
     file_board,
     listed,
     side_names,
@@ -22,6 +20,7 @@ from annotations.calibration import (
     store_board,
     what_is_missing,
 )
+from annotations.calibration_csv import cells_csv, figures_csv
 from annotations.pairs import Choices, Named, Selection, choices, load
 from annotations.store import ScoreEntry, Store
 from pararecover_core.agreement import measure

@@ -13,8 +13,9 @@ from annotations.calibration import (
     what_is_missing,
 )
 from annotations.pairs import Choices, Selection, State, choices, load, state
-from pages.calibrate import downloads, filters, judge
+from pages.calibrate import downloads, filters, judge, more
 from pararecover_core.formats import ReadOptions, read
+from pararecover_core.pairing import Cell
 from pararecover_core.score_files import FileScores, file_cells, file_scores
 from ui import session
 from ui.access import Role
@@ -70,6 +71,8 @@ def _database(bar: DeltaGenerator) -> None:
             downloads.from_store(store, comparison, selection)
         who = session.user().name
         _show(store_board(store, comparison, selection, _pick(), _number(), who))
+        cells = lambda: _cells(str(store.path), now, selection)  # noqa: E731
+        more.show(store, selection, known, comparison, cells)
 
 
 def _spreadsheet(bar: DeltaGenerator) -> None:
@@ -98,7 +101,12 @@ def _choices(path: str, now: State) -> Choices:
 
 @st.cache_resource(show_spinner="Measuring agreement", max_entries=_KEPT)
 def _compare(path: str, now: State, selection: Selection) -> Comparison:
-    return compare(load(session.store(), selection))
+    return compare(_cells(path, now, selection))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _cells(path: str, now: State, selection: Selection) -> list[Cell]:
+    return load(session.store(), selection)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from annotations.calibration import Comparison, cells_csv, figures_csv
+from annotations.calibration import Comparison
+from annotations.calibration_csv import cells_csv, figures_csv
 from annotations.pairs import Named, Selection, names, with_notes
 from annotations.store import Store
 from pararecover_core.score_files import FileScores

@@ -77,6 +77,7 @@ def _session(chosen: Session, model: str) -> None:
         on_version=_on_version,
         on_whole=_on_whole,
     )
+    actions.versions_chart(rows, _ceiling(str(store.path), now, chosen))
     message = st.session_state.pop("_refine_said", "")
     if message:
         show_note(message)

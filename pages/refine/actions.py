@@ -14,8 +14,9 @@ from annotations.refining import Version
 from annotations.sampling import PAPER_SIZE, Stratum
 from annotations.score_log import storable
 from annotations.sessions import Session, SessionPlan
+from pararecover_core.agreement_people import Ceiling
 from pararecover_core.rubric import sde_rubric
-from ui import session
+from ui import charts, session
 from ui.messages import attempt, show_note
 from ui.tables import show_rows
 
@@ -239,6 +240,23 @@ def _editor(chosen: Session, current: Version, name: str) -> None:
             show_rows(("Sub-dimension", "People", "Judge", "Judge's reason"), rows, height=430)
         else:
             show_note("Judge and people agree on every dev cell of this prompt.")
+
+
+def versions_chart(rows: Sequence[Version], top: Ceiling) -> None:
+    """EMA over the versions, oldest first."""
+    if len(rows) < 2:
+        return
+    with st.expander("EMA over prompt versions"):
+        points = [
+            (storable(row.label), one.value, one.low, one.high)
+            for row in reversed(rows)
+            if (one := row.found.overall.ema).low == one.low
+        ]
+        chart = charts.versions(points, top.ema.value if top.cells else None)
+        st.altair_chart(chart, width="stretch")
+        st.download_button(
+            "SVG", lambda: charts.svg(chart), "versions.svg", "image/svg+xml", on_click="ignore"
+        )
 
 
 def methods_text(chosen: Session) -> None:

@@ -30,8 +30,13 @@ function scaleHead(ticks) {
 }
 
 function dotAndInterval(row, ticks) {
-  const frame = vector("svg", { width: PLOT, height: 26, viewBox: `0 0 ${PLOT} 26`, role: "img", "aria-label": row.spans });
+  const frame = vector("svg", { width: PLOT, height: 26, viewBox: `0 0 ${PLOT} 26`, role: "img", "aria-label": `${row.spans}; ${row.top_text || ""}` });
   frame.append(...grid(ticks, 26));
+  if (row.top_low !== null && row.top_low !== undefined) {
+    const from = placed(row.top_low);
+    frame.append(vector("rect", { class: "band", x: from, y: 5, width: Math.max(1, placed(row.top_high) - from), height: 16 }));
+  }
+  if (row.top !== null && row.top !== undefined) frame.append(vector("path", { class: "top", d: `M${placed(row.top)} 4v18` }));
   if (row.low !== null && row.high !== null) {
     const [from, to] = [placed(row.low), placed(row.high)];
     frame.append(vector("path", { class: "ci", d: `M${from} 13H${to}M${from} 9v8M${to} 9v8` }));
@@ -55,7 +60,7 @@ function figureRow(row, data, pick) {
     ? make("span", { text: row.name })
     : make("button", { type: "button", class: "name", text: row.name, title: `${row.full}: list its disagreements`, "aria-pressed": String(chosen), onclick: () => pick(chosen ? {} : { dimension: row.id }) });
   const last = ["S4", "D5"].includes(row.id) || row.id === "E4" ? "end" : "";
-  return make("tr", { class: `${row.overall ? "tot" : ""} ${last} ${chosen ? "cur" : ""}`, title: row.spans },
+  return make("tr", { class: `${row.overall ? "tot" : ""} ${last} ${chosen ? "cur" : ""}`, title: `${row.spans}; ${row.top_text || ""}` },
     make("td", { class: "b", text: row.id }), make("td", {}, name),
     make("td", { class: "p" }, dotAndInterval(row, data.ticks)),
     make("td", { class: "r" }, make("b", { text: row.ema })), number(row.mae), number(row.human), number(row.judge),
@@ -75,7 +80,9 @@ function figureTable(data, pick) {
     make("tbody", {}, ...data.rows.map((row) => figureRow(row, data, pick))));
   const mark = vector("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" });
   mark.append(vector("path", { class: "ci", d: "M2 6h22M2 2v8M24 2v8" }), vector("circle", { class: "pt", cx: 13, cy: 6, r: 4.5 }));
-  const legend = make("span", { class: "lk" }, mark, `${right} with ${left}, ${data.level} interval over samples`);
+  const ceil = vector("svg", { width: 22, height: 14, viewBox: "0 0 22 14", "aria-hidden": "true" });
+  ceil.append(vector("rect", { class: "band", x: 1, y: 1, width: 20, height: 12 }), vector("path", { class: "top", d: "M11 0v14" }));
+  const legend = make("span", { class: "lk" }, mark, `${right} with ${left}, ${data.level} interval`, ceil, "people with people, the ceiling");
   const head = make("div", { class: "head" }, make("h2", { text: "Agreement by sub-dimension" }), make("span", { class: "gap" }), legend);
   return make("section", { class: "card wide" }, head, make("div", { class: "scroll" }, table));
 }
