@@ -21,7 +21,7 @@ from pararecover_core.completions import (
     endpoint_from_environment,
     fenced,
 )
-from pararecover_core.execute import Agent, AgentError, Reply, View
+from pararecover_core.execute import Agent, AgentError, Reply, UnavailableError, View
 from pararecover_core.generate import one_instance
 from pararecover_core.literals import dumps
 from pararecover_core.llm import Model
@@ -68,9 +68,12 @@ class LlmAgent:
         """Thought and new plan.
 
         Raises:
-            AgentError: The model did not answer; the message says what became of it.
+            UnavailableError: The endpoint failed.
+            AgentError: The model refused or did not come to an end.
         """
         found = self.model.ask(self.request(view))
+        if found.status in (Status.ENDPOINT_ERROR, Status.TIMED_OUT, Status.STOPPED):
+            raise UnavailableError(f"{found.status}: {found.error}")
         if found.status is not Status.OK:
             raise AgentError(f"{found.status}: {found.error}")
         answer = read_answer(found.text)

@@ -71,7 +71,7 @@ def in_words(text: str, name: str, schema: Mapping[str, Any], known: str) -> lis
     if kind in ("number", "integer", "float"):
         masked = _TIME.sub(" ", _DATE.sub(" ", text))
         return _unique(_as_number(match) for match in _NUMBER.findall(masked))
-    if kind not in ("string", ""):
+    if kind not in ("string", "") or "identifier" in about or name.endswith("_id"):
         return []
     for marks, pattern in (
         (("yyyy", "date", " day "), _DATE),
@@ -84,8 +84,6 @@ def in_words(text: str, name: str, schema: Mapping[str, Any], known: str) -> lis
     for pattern in (_QUOTED, _NAMES, _FILE):
         if found := pattern.findall(text):
             return _unique(found)
-    if "identifier" in about or name.endswith("_id"):
-        return []
     said = words_of(f"{known} {about}")
     return _unique(word for word in _PLAIN.findall(text) if words_of(word) - said)
 
