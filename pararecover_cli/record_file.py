@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
@@ -162,12 +162,21 @@ def record_file(path: Path) -> Iterator[RecordFile]:
 
 
 @contextmanager
-def executor_of(workers: int) -> Iterator[Executor | None]:
-    """Processes for ``workers`` > 1, else None; on Ctrl-C what has not begun is dropped."""
+def executor_of(workers: int, *, threads: bool = False) -> Iterator[Executor | None]:
+    """Processes for ``workers`` > 1, else None; on Ctrl-C what has not begun is dropped.
+
+    Args:
+        workers: How many.
+        threads: Threads instead: for work that waits for an endpoint.
+    """
     if workers < 2:
         yield None
         return
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_leave_ctrl_c)
+    pool: Executor = (
+        ThreadPoolExecutor(workers)
+        if threads
+        else ProcessPoolExecutor(workers, get_context("spawn"), initializer=_leave_ctrl_c)
+    )
     try:
         yield pool
     finally:

@@ -1,7 +1,6 @@
 """``pararecover run`` and ``replan``: agents at work on instances."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,12 +18,11 @@ from pararecover_cli.record_file import (
     stopped,
     waiting,
 )
-from pararecover_core.agents.choose import BUILT_IN, AgentFactory, agent_for
-from pararecover_core.errors import InputError
-from pararecover_core.execute import ROUND_LIMIT
+from pararecover_cli.with_model import AGENT_HELP, MODEL_HELP, choose_agent, choose_environment
+from pararecover_core.execute import ROUND_LIMIT, OutcomeKind
 from pararecover_core.records import Instance, Replan
 from pararecover_core.runs import (
-    ENVIRONMENTS,
+    CHUNK,
     EnvironmentKind,
     Failed,
     Job,
@@ -32,28 +30,17 @@ from pararecover_core.runs import (
     run_many,
 )
 
-_AGENTS = f"Who replans: {', '.join(BUILT_IN)}."
-
-
-def factory(agent: str) -> AgentFactory:
-    """What makes the agent of an instance.
-
-    Raises:
-        InputError: There is no agent of this name.
-    """
-    if agent not in BUILT_IN:
-        expected = f"one of {', '.join(BUILT_IN)}"
-        raise InputError("--agent", repr(agent), expected, "Correct the name")
-    return partial(agent_for, agent)
-
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File with instances.")],
-    agent: Annotated[str, typer.Option(help=_AGENTS)],
+    agent: Annotated[str, typer.Option(help=AGENT_HELP)],
     out: Annotated[Path, typer.Option(help="File to write (records, JSON lines).")],
     env: Annotated[
         EnvironmentKind,
-        typer.Option(help="sandbox: run the tools; replay: give what was observed before."),
+        typer.Option(
+            help="sandbox: run the tools; replay: give what was observed before; "
+            "simulated: a model plays the tools."
+        ),
     ] = EnvironmentKind.SANDBOX,
     max_rounds: Annotated[
         int, typer.Option(min=1, help="Rounds after which a run has failed.")
@@ -62,7 +49,20 @@ def run(
         Path | None,
         typer.Option(help="Answers of `replan`: each run starts with its instance's answer."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "",
+    few_shot: Annotated[
+        bool, typer.Option("--few-shot", help="Show the model three solved cases first.")
+    ] = False,
+    tools_model: Annotated[
+        str, typer.Option(help="Model of --env simulated, else OPENAI_MODEL.")
+    ] = "",
+    failure_rate: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of simulated calls that fail on purpose.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="Fixes which simulated calls fail.")] = 0,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes; threads where a model is asked.")
+    ] = 1,
     lean: Annotated[
         bool, typer.Option("--lean", help="Leave the instances themselves out of the file.")
     ] = False,
@@ -76,17 +76,25 @@ def run(
     """
     check_input(file)
     first = by_instance(replans) if replans else {}
-    done = 0
-    with record_file(out) as target, executor_of(workers) as executor:
+    who = choose_agent(agent, model, few_shot)
+    environment = choose_environment(env, tools_model, failure_rate, seed)
+    waits = who.waits or env is EnvironmentKind.SIMULATED
+    done = failed = 0
+    with record_file(out) as target, executor_of(workers, threads=waits) as executor:
         kept: dict[str, Instance] = {}
-        jobs = _jobs(waiting(instances(file), target, agent), first, kept)
+        jobs = _jobs(waiting(instances(file), target, who.name), first, kept)
         runs = run_many(
-            jobs, factory(agent), ENVIRONMENTS[env], round_limit=max_rounds, executor=executor
-        )
+            jobs, who.factory, environment, round_limit=max_rounds, executor=executor,
+            chunk=1 if waits else CHUNK,
+        )  # fmt: skip
         try:
-            with progress(f"{agent} on {file.name}", lines_in(file)) as step:
+            with progress(f"{who.name} on {file.name}", lines_in(file)) as step:
                 for trajectory in runs:
                     instance = kept.pop(trajectory.instance)
+                    if trajectory.outcome == OutcomeKind.UNAVAILABLE:
+                        _say(Failed(instance, trajectory.rounds[-1].thought))
+                        failed += 1
+                        continue
                     if not lean:
                         target.add(instance)
                     target.add(trajectory)
@@ -96,7 +104,9 @@ def run(
             runs.close()
             raise stopped(len(target.done), "runs", out) from None
         total = len(target.done)
-    typer.echo(f"{done:,} runs by {agent}; {out} holds {total:,}", err=True)
+    typer.echo(f"{done:,} runs by {who.name}; {out} holds {total:,}", err=True)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _jobs(
@@ -110,9 +120,15 @@ def _jobs(
 
 def replan(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File with instances.")],
-    agent: Annotated[str, typer.Option(help=_AGENTS)],
+    agent: Annotated[str, typer.Option(help=AGENT_HELP)],
     out: Annotated[Path, typer.Option(help="File to write (records, JSON lines).")],
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "",
+    few_shot: Annotated[
+        bool, typer.Option("--few-shot", help="Show the model three solved cases first.")
+    ] = False,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes; threads where a model is asked.")
+    ] = 1,
     lean: Annotated[
         bool, typer.Option("--lean", help="Leave the instances themselves out of the file.")
     ] = False,
@@ -122,19 +138,22 @@ def replan(
     Example: pararecover replan l1.jsonl --agent patch --out answers.jsonl
     """
     check_input(file)
-    done = 0
-    with record_file(out) as target, executor_of(workers) as executor:
+    who = choose_agent(agent, model, few_shot)
+    done = failed = 0
+    with record_file(out) as target, executor_of(workers, threads=who.waits) as executor:
         kept: dict[str, Instance] = {}
         answers = replan_many(
-            (job.instance for job in _jobs(waiting(instances(file), target, agent), {}, kept)),
-            factory(agent),
+            (job.instance for job in _jobs(waiting(instances(file), target, who.name), {}, kept)),
+            who.factory,
             executor,
+            chunk=1 if who.waits else CHUNK,
         )
         try:
-            with progress(f"{agent} on {file.name}", lines_in(file)) as step:
+            with progress(f"{who.name} on {file.name}", lines_in(file)) as step:
                 for answer in answers:
                     if isinstance(answer, Failed):
                         _say(answer)
+                        failed += 1
                         kept.pop(answer.instance.key, None)
                         continue
                     instance = kept.pop(answer.instance)
@@ -147,7 +166,9 @@ def replan(
             answers.close()
             raise stopped(len(target.done), "answers", out) from None
         total = len(target.done)
-    typer.echo(f"{done:,} answers by {agent}; {out} holds {total:,}", err=True)
+    typer.echo(f"{done:,} answers by {who.name}; {out} holds {total:,}", err=True)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _say(failed: Failed) -> None:

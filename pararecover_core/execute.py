@@ -79,11 +79,16 @@ class OutcomeKind(StrEnum):
     TOO_LONG = "too long"
     EDITED_EXECUTED = "edited executed nodes"
     AGENT_ERROR = "agent error"
+    UNAVAILABLE = "endpoint not available"
     CANCELLED = "cancelled"
 
 
 class AgentError(Exception):
     """An agent could not answer; the run ends with this recorded."""
+
+
+class UnavailableError(AgentError):
+    """An endpoint did not answer, which is nobody's fault: the run ends and counts for nothing."""
 
 
 def replan(instance: Instance, agent: Agent) -> Replan:
@@ -152,7 +157,12 @@ def run(
         if len(rounds) == 1:
             behind = step.plan.executed_rounds()
         plan = step.plan
-        ended, observations = _advance(plan, environment)
+        try:
+            ended, observations = _advance(plan, environment)
+        except UnavailableError as error:
+            outcome = OutcomeKind.UNAVAILABLE
+            rounds.append(Round(plan, (), str(error)))
+            break
         executed += ended is not OutcomeKind.STUCK
         rounds.append(Round(plan, observations, step.thought))
         if ended:
@@ -196,6 +206,8 @@ def _next_plan(
     if first is None:
         try:
             reply = ask(agent, View(instance.query, instance.tools, before, observations))
+        except UnavailableError as error:
+            return _Ended(OutcomeKind.UNAVAILABLE, Plan(), str(error))
         except AgentError as error:
             return _Ended(OutcomeKind.AGENT_ERROR, Plan(), str(error))
         given, thought = reply.plan, reply.thought

@@ -114,7 +114,7 @@ class Model:
     ) -> None:
         """Ask many questions, at most ``concurrency`` at once.
 
-        The first question goes alone: what is wrong for all is found by one call.
+        The very first question goes alone: what is wrong for all is found by one call.
 
         Args:
             requests: (label, request) pairs, drawn as workers become free.
@@ -218,7 +218,7 @@ class _Run:
         self._requests: Iterator[tuple[Any, Request]] = requests
         self._done: Callable[[Any, Completion], object] = done
         self._cancelled = cancelled
-        self._proven = False
+        self._proven = model.known.answered
         self._first = asyncio.Lock()
         limit = self._endpoint.per_minute
         self._limiter = AsyncLimiter(1, 60 / limit) if limit else None
@@ -267,12 +267,14 @@ class _Run:
         if kept is not None:
             return kept
         start = time.monotonic()
-        if self._proven:
-            completion = await self._try(request)
-        else:
+        completion = None
+        if not self._proven:
             async with self._first:
-                completion = await self._try(request)
-                self._proven = True
+                if not self._proven:
+                    completion = await self._try(request)
+                    self._proven = True
+        if completion is None:
+            completion = await self._try(request)
         completion = msgspec.structs.replace(completion, seconds=time.monotonic() - start)
         self._model.keep(request, completion)
         return completion

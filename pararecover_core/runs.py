@@ -30,15 +30,19 @@ from pararecover_core.sandbox.registry import tools
 from pararecover_core.sandbox.success import correct
 from pararecover_core.scores import efficacy, tool_use_efficiency
 
+CHUNK = 20
+"""Instances that travel to a worker together."""
+
 EnvironmentFactory = Callable[[Instance], Environment]
 """Makes what runs the calls of one instance."""
 
 
 class EnvironmentKind(StrEnum):
-    """Environments that need nothing but the instance."""
+    """What runs the calls; all but ``simulated`` need nothing but the instance."""
 
     SANDBOX = "sandbox"
     REPLAY = "replay"
+    SIMULATED = "simulated"
 
 
 def sandbox_for(instance: Instance) -> Environment:
@@ -77,6 +81,7 @@ def run_many(
     round_limit: int = ROUND_LIMIT,
     executor: Executor | None = None,
     cancelled: Callable[[], bool] | None = None,
+    chunk: int = CHUNK,
 ) -> Generator[Trajectory, None, None]:
     """Runs in the order of the jobs, with their scores; see ``measured``.
 
@@ -89,6 +94,7 @@ def run_many(
         round_limit: Rounds after which a run has failed, >= 1.
         executor: Where runs are made side by side; None for this thread.
         cancelled: Asked before every round; only for threads, a process cannot see it.
+        chunk: Runs that travel together; 1 where each waits for a model.
 
     Raises:
         InputError: An instance does not fit the agent or the environment.
@@ -96,7 +102,12 @@ def run_many(
     work = partial(
         _run, agent=agent, environment=environment, round_limit=round_limit, cancelled=cancelled
     )
-    yield from ordered(work, jobs, executor)
+    yield from ordered(work, jobs, executor, chunk=chunk, ahead=_ahead(chunk))
+
+
+def _ahead(chunk: int) -> int:
+    """Chunks under way at once: many small ones where each waits for a model."""
+    return max(8, 256 // chunk)
 
 
 def _run(
@@ -132,14 +143,20 @@ class Failed(msgspec.Struct, frozen=True):
 
 
 def replan_many(
-    instances: Iterable[Instance], agent: AgentFactory, executor: Executor | None = None
+    instances: Iterable[Instance],
+    agent: AgentFactory,
+    executor: Executor | None = None,
+    *,
+    chunk: int = CHUNK,
 ) -> Generator[Replan | Failed, None, None]:
     """One answer to each instance, in order.
 
     Raises:
         InputError: An instance does not fit the agent.
     """
-    yield from ordered(partial(_replan, agent=agent), instances, executor)
+    yield from ordered(
+        partial(_replan, agent=agent), instances, executor, chunk=chunk, ahead=_ahead(chunk)
+    )
 
 
 def _replan(instance: Instance, agent: AgentFactory) -> Replan | Failed:
@@ -163,7 +180,7 @@ def measured(
 
     ``correct`` is None where the truth is not known; S of E5 is then ``success``, else
     ``correct``. ``e5`` and ``tool_use_efficiency`` are None where the optimum is not known. A
-    cancelled run has no scores.
+    cancelled run, and one that an endpoint broke off, has no scores.
 
     Source: paper section 2.1.4 (eq. 4) and table 8; that S means a correct answer is our reading
     of "successfully completed", which the paper cannot check.
@@ -179,7 +196,7 @@ def measured(
         success=success and calls > 0, optimal_calls=instance.funcall_times_gt or None, calls=calls
     )
     scores = {"correct": right, "e5": _known(e5), "tool_use_efficiency": _known(economy)}
-    if trajectory.outcome == OutcomeKind.CANCELLED:
+    if trajectory.outcome in (OutcomeKind.CANCELLED, OutcomeKind.UNAVAILABLE):
         scores = dict.fromkeys(scores)
     about = {
         "id": instance.id,

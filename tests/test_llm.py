@@ -332,6 +332,17 @@ def test_not_more_at_once_than_allowed():
     assert server.most_at_once == 5
 
 
+def test_the_first_question_alone_goes_ahead():
+    """What is wrong for all takes one call; then everybody goes at once."""
+    with serving(lambda call: Answer(chat(call.text), delay=0.3)) as server:
+        one = model(server, concurrency=6)
+        one.ask_all([question(str(n)) for n in range(7)])
+        starts = sorted(call.at for call in server.calls)
+        one.ask_all([question(str(n)) for n in range(2)])
+    assert starts[1] - starts[0] >= 0.3
+    assert server.most_at_once >= 5
+
+
 def test_not_more_in_a_minute_than_allowed():
     with serving(in_turn(chat())) as server:
         endpoint = Endpoint("m", server.url, per_minute=600, concurrency=8)  # one in 0.1 s

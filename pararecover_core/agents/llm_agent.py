@@ -147,7 +147,7 @@ def read_answer(text: str) -> Answer:
     try:
         said = without_thinking(text)
     except LooseJsonError:
-        return Answer("", text)
+        return Answer("", "")
     tagged = _PLAN.search(said)
     if tagged:
         before = said[: tagged.start()] + said[tagged.end() :]
