@@ -20,11 +20,18 @@ class Cell(msgspec.Struct, frozen=True):
         value: The figure; NaN where nothing defines it.
         n: How many records it rests on.
         keys: The records behind it; () where a figure has no records of its own.
+        low: Lower end of its interval, ``high`` the upper; NaN where there is none.
+        mark: A word behind the figure, such as "↓ 7.3%".
+        link: Query of the page that shows the records behind it, "" for none.
     """
 
     value: float
     n: int
     keys: tuple[str, ...] = ()
+    low: float = math.nan
+    high: float = math.nan
+    mark: str = ""
+    link: str = ""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -43,6 +50,7 @@ class Report(msgspec.Struct, frozen=True):
         digits: Decimals of each figure column.
         notes: What a reader has to know.
         counts: Whether the figures are counts themselves, so that an n beside them says nothing.
+        intervals: Whether figures are written with their intervals.
     """
 
     title: str
@@ -52,6 +60,12 @@ class Report(msgspec.Struct, frozen=True):
     digits: tuple[int, ...]
     notes: tuple[str, ...] = ()
     counts: bool = False
+    intervals: bool = False
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any figure has an interval."""
+        return any(not math.isnan(cell.low) for row in self.rows for cell in row.cells)
 
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
@@ -87,16 +101,23 @@ def _texts(report: Report) -> list[list[str]]:
     for row in report.rows:
         whole = max((cell.n for cell in row.cells), default=0)
         figures = [
-            _figure(cell, digits, cell.n if report.counts else whole)
+            figure(cell, digits, cell.n if report.counts else whole, intervals=report.intervals)
             for cell, digits in zip(row.cells, report.digits, strict=True)
         ]
         lines.append([*row.labels, *([] if report.counts else [f"{whole:,}"]), *figures])
     return lines
 
 
-def _figure(cell: Cell, digits: int, whole: int) -> str:
-    text = "-" if math.isnan(cell.value) else fixed(cell.value, digits)
-    return text if cell.n == whole or text == "-" else f"{text} (n {cell.n:,})"
+def figure(cell: Cell, digits: int, whole: int, *, intervals: bool = False) -> str:
+    """A figure as text: its interval where asked for, its mark, its n where it is not ``whole``."""
+    if math.isnan(cell.value):
+        return "-"
+    text = fixed(cell.value, digits)
+    if intervals and not math.isnan(cell.low):
+        text += f" [{fixed(cell.low, digits)}, {fixed(cell.high, digits)}]"
+    if cell.mark:
+        text += f" {cell.mark}"
+    return text if cell.n == whole else f"{text} (n {cell.n:,})"
 
 
 def _plain(report: Report) -> str:
@@ -118,9 +139,19 @@ def _csv(report: Report) -> str:
     """Figures unrounded, an n for each; undefined ones are empty."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*report.labels, *(n for c in report.columns for n in (c, f"{c} n"))])
+    ends = ("low", "high") if report.has_intervals else ()
+    writer.writerow(
+        [
+            *report.labels,
+            *(n for c in report.columns for n in (c, f"{c} n", *(f"{c} {end}" for end in ends))),
+        ]
+    )
     for row in report.rows:
-        cells = [v for cell in row.cells for v in (_number(cell.value), cell.n)]
+        cells = [
+            v
+            for cell in row.cells
+            for v in (_number(cell.value), cell.n, *(_number(getattr(cell, end)) for end in ends))
+        ]
         writer.writerow([*row.labels, *("" if v is None else v for v in cells)])
     return stream.getvalue().rstrip("\n")
 
@@ -134,14 +165,22 @@ def _json(report: Report) -> str:
         {
             **dict(zip(report.labels, row.labels, strict=True)),
             "figures": {
-                name: {"value": _number(cell.value), "n": cell.n, "keys": list(cell.keys)}
-                for name, cell in zip(report.columns, row.cells, strict=True)
+                name: _data(cell) for name, cell in zip(report.columns, row.cells, strict=True)
             },
         }
         for row in report.rows
     ]
     data: dict[str, Any] = {"title": report.title, "rows": rows, "notes": list(report.notes)}
     return dumps(data)
+
+
+def _data(cell: Cell) -> dict[str, Any]:
+    data: dict[str, Any] = {"value": _number(cell.value), "n": cell.n, "keys": list(cell.keys)}
+    if not math.isnan(cell.low):
+        data |= {"low": cell.low, "high": cell.high}
+    if cell.link:
+        data["link"] = cell.link
+    return data
 
 
 def _markdown(report: Report) -> str:
@@ -154,6 +193,7 @@ def _markdown(report: Report) -> str:
 
 _LATEX = str.maketrans(
     {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"↓": r"\ensuremath{\downarrow}", "↑": r"\ensuremath{\uparrow}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
 
