@@ -12,6 +12,7 @@ from annotations.calibration import axis, still_blind
 from annotations.refining import Version, difference
 from annotations.score_log import storable
 from annotations.sessions import Round, Session, Side
+from pararecover_core.agreement import Estimate
 from pararecover_core.agreement_people import Ceiling, ceiling
 from pararecover_core.compare import Move, Paired, Verdict
 from pararecover_core.figures import fixed
@@ -62,9 +63,7 @@ def board(
         repeats: Runs of words that the chosen prompt takes from dev samples.
     """
     points = [row.found.overall for row in rows]
-    low, high, ticks = axis(points)
-    if not math.isnan(top.ema.value):
-        low, high = min(low, top.ema.value), max(high, top.ema.value)
+    low, high, ticks = axis(points, [Estimate(top.ema.value)])
     at = _Axis(low, high)
     moved = [row.changed.overall for row in rows if row.changed]
     widest = max((max(p.fixed, p.broken) for p in moved), default=0) or 1

@@ -29,6 +29,7 @@ WITHDRAWN = "score withdrawn"
 NOTE_ALONE = "a note without a score"
 AFTER_REVEAL = "scored after the reveal"
 NO_JUDGE = "not scored by the judge"
+SEALED = "held out by a session, sealed"
 UNREADABLE = "unreadable score in the file"
 FAILURES = (
     AFTER_REVEAL,
@@ -38,6 +39,7 @@ FAILURES = (
     "timed out",
     "endpoint error",
     UNREADABLE,
+    SEALED,
 )
 """Why an attempt gave no score: the note of a score without value starts with one."""
 

@@ -70,9 +70,9 @@ def _database(bar: DeltaGenerator) -> None:
         with bar:
             downloads.from_store(store, comparison, selection)
         who = session.user().name
-        _show(store_board(store, comparison, selection, _pick(), _number(), who))
         cells = lambda: _cells(str(store.path), now, selection)  # noqa: E731
         more.show(store, selection, known, comparison, cells)
+        _show(store_board(store, comparison, selection, _pick(), _number(), who))
 
 
 def _spreadsheet(bar: DeltaGenerator) -> None:

@@ -26,7 +26,9 @@ def show(
     cells: Callable[[], list[Cell]],
 ) -> None:  # fmt: skip
     """One view at a time, so that only what is looked at is computed."""
-    view = st.segmented_control("More figures", _VIEWS, key="calibrate_view")
+    view = st.segmented_control(
+        "More figures", _VIEWS, key="calibrate_view", label_visibility="collapsed"
+    )
     if view is None:
         return
     chart: Any = None

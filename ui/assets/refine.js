@@ -8,7 +8,10 @@ function placed(share) { return INSET + share * (PLOT - 2 * INSET); }
 
 function axisHead(data) {
   const frame = vector("svg", { width: PLOT, height: 15, viewBox: `0 0 ${PLOT} 15`, "aria-hidden": "true" });
+  let last = -99;
   for (const tick of data.ticks) {
+    if (placed(tick.at) - last < 28) continue;
+    last = placed(tick.at);
     const text = vector("text", { class: "cap", x: placed(tick.at), y: 11, "text-anchor": "middle" });
     text.textContent = tick.text;
     frame.append(text);
