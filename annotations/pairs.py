@@ -14,7 +14,7 @@ import orjson
 
 from annotations.gold import counts
 from annotations.store import Store
-from pararecover_core.pairing import GOLD, HUMAN, Cell, CellKey, pair
+from pararecover_core.pairing import GOLD, HUMAN, SEALED, Cell, CellKey, pair
 from pararecover_core.records import Score
 from pararecover_core.rubric import JUDGED
 
@@ -113,7 +113,8 @@ def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDG
         dimensions: Sub-dimensions to keep.
 
     Returns:
-        Every cell that a side scored; of a batch also those that it asks for.
+        Every cell that a side scored (a judge's on held-out items of a session are sealed: no
+        score, with that reason); of a batch also those that it asks for.
     """
     where, values = _filters(selection)
     with store.read() as db:
@@ -124,6 +125,8 @@ def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDG
         rows = cursor.execute(f"{_SCORES}{where}{_OLDEST_FIRST}", (_json(chosen), *values))
         failed = _failures(db, selection.judge, where, values)
         scores = [*failed, *_newest(rows, revealed=selection.revealed)]
+        if selection.judge.startswith("judge:"):
+            scores = _sealed(scores, selection.judge, _held_out(db))
         decided = db.execute(f"{_GOLD}{where}", values)
         gold: dict[CellKey, float] = {(row[0], row[1]): row[2] for row in decided}
         wanted = _wanted(db, selection, where, values)
@@ -207,6 +210,23 @@ def _failures(db: sqlite3.Connection, judge: str, where: str, values: Sequence[A
     )
     rows = db.execute(query, (judge, *values))
     return [Score(row[0], row[1], judge, None, row[2]) for row in rows]
+
+
+def _held_out(db: sqlite3.Connection) -> frozenset[str]:
+    query = "SELECT DISTINCT replan FROM session_item WHERE side = 'held-out'"
+    return frozenset(row[0] for row in db.execute(query))
+
+
+def _sealed(scores: list[Score], judge: str, held_out: frozenset[str]) -> list[Score]:
+    """Scores with the judge's of held-out items kept back: a session counts each look at them."""
+    if not held_out:
+        return scores
+    return [
+        Score(s.replan, s.dimension, s.scorer, None, SEALED)
+        if s.scorer == judge and s.replan in held_out
+        else s
+        for s in scores
+    ]
 
 
 def _takes_part(scorer: str, selection: Selection) -> bool:

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from annotations import queue, sessions
 from annotations.batches import Sampling
+from annotations.pairs import Selection, load
 from annotations.score_log import ScoreEntry
 from annotations.session_schema import SESSION_TABLES
 from annotations.sessions import SessionPlan, Side, create_session, split_by_task
 from annotations.store import Store
 from pararecover_core.errors import InputError
+from pararecover_core.pairing import SEALED
 from tests.queue_data import batch_of_all, make_store, score
 
 JUDGE = "judge:m@sde-1"
@@ -147,6 +149,18 @@ def test_history_and_split_cannot_be_rewritten(store, batch):
             sessions.take_scores(store, session.id)
         with pytest.raises(sqlite3.IntegrityError, match="append-only"), store.write() as db:
             db.execute(statement)
+
+
+def test_no_other_page_opens_the_sealed_side(store, batch):
+    for n in range(1, 9):
+        score(store, f"r{n}-a", "ann", 1.0, ("D1", "D2"))
+    session = made(store, batch, held_out=0.5)
+    judge(store, [f"r{n}-a" for n in range(1, 9)], 0.5)
+    cells = load(store, Selection(judge=JUDGE))
+    held = {r for r, _ in sessions.wanted(store, session.id, Side.HELD_OUT)}
+    assert {c.sample for c in cells if c.judge is None} == held
+    assert {c.judge_gap for c in cells if c.judge is None} == {SEALED}
+    assert {c.human for c in cells} == {1.0}  # people's own scores are no secret
 
 
 @pytest.mark.parametrize(
