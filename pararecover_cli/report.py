@@ -6,8 +6,11 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from annotations.results import Wanted
 from annotations.score_log import storable
+from pararecover_cli import report_scores
 from pararecover_cli.record_file import check_input, contents, instances
+from pararecover_cli.report_scores import made_of, show
 from pararecover_core.errors import InputError
 from pararecover_core.records import Trajectory
 from pararecover_core.report import FORMATS, Report, distribution, judge_free, render
@@ -16,7 +19,8 @@ T = TypeVar("T")
 
 report = typer.Typer(help="The paper's tables from your data.", no_args_is_help=True)
 
-_FILES = typer.Argument(metavar="FILE...", help="Files of records.")
+_FILES = typer.Argument(metavar="[FILE]...", help="Files of records; else --db.")
+_DB = typer.Option(help="Database, instead of files.")
 _FORMAT = typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")
 
 
@@ -30,10 +34,11 @@ def _group() -> None:
 
 @report.command("judge-free")
 def judge_free_(
-    files: Annotated[list[Path], _FILES],
+    files: Annotated[list[Path] | None, _FILES] = None,
     form: Annotated[str, _FORMAT] = "table",
     types: Annotated[bool, typer.Option(help="A row for each error type.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    db: Annotated[Path | None, _DB] = None,
 ) -> None:
     """E5, pass@1, correctness, tool-use efficiency, invalid plans, rounds and calls of runs.
 
@@ -42,19 +47,26 @@ def judge_free_(
 
     Example: pararecover report judge-free t.jsonl --format json
     """
-    _print(judge_free(_runs(files), by_type=types), form, as_json)
+    if files:
+        _print(judge_free(_runs(files), by_type=types), form, as_json)
+    else:
+        show(made_of(db, Wanted("judge-free")), form, as_json=as_json)
 
 
 @report.command("distribution")
 def distribution_(
-    files: Annotated[list[Path], _FILES],
+    files: Annotated[list[Path] | None, _FILES] = None,
     form: Annotated[str, _FORMAT] = "table",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    db: Annotated[Path | None, _DB] = None,
 ) -> None:
     """Error types by level, source and round: tables 10 and 11.
 
     Example: pararecover report distribution l1.jsonl l2.jsonl
     """
+    if not files:
+        show(made_of(db, Wanted("distribution")), form, as_json=as_json)
+        return
     for file in files:
         check_input(file)
     _print(distribution(i for file in files for i in instances(file)), form, as_json)
@@ -81,3 +93,7 @@ def _runs(files: list[Path]) -> Iterator[Trajectory]:
 
 def _print(made: Report, form: str, as_json: bool) -> None:
     typer.echo(storable(render(made, "json" if as_json else form)))
+
+
+for _name, _command in report_scores.COMMANDS.items():
+    report.command(_name)(_command)
