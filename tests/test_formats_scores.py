@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pararecover_core.errors import InputError
-from pararecover_core.formats import Answer, Mark, ReadOptions, Reject, ScoreRow, read, write_scores
+from pararecover_core.formats import (
+    FORMS,
+    Answer,
+    Mark,
+    ReadOptions,
+    Reject,
+    ScoreRow,
+    read,
+    write_scores,
+)
 from pararecover_core.formats.columns import LONG_FORM
 from pararecover_core.formats.guard import guard, mask, unguard, unmask
 from pararecover_core.formats.values import read_score
@@ -267,7 +276,7 @@ def written(rows, form):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl"])
+@pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl", "parquet"])
 def test_written_scores_come_back_as_they_were(form):
     assert [row_of(mark) for mark in good(written(ROWS, form))] == ROWS
 
@@ -326,7 +335,7 @@ def test_a_note_too_long_for_a_cell_is_refused_not_cut():
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(InputError, match=r"form: got 'pdf', expected one of csv, xlsx, jsonl\."):
+    with pytest.raises(InputError, match=r"form: got 'pdf', expected one of csv, xlsx, jsonl"):
         write_scores([], io.BytesIO(), "pdf")
 
 
@@ -357,7 +366,7 @@ def test_guards_undo_themselves(text):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(texts, min_size=1, max_size=4), st.sampled_from(["csv", "xlsx", "jsonl"]))
+@given(st.lists(texts, min_size=1, max_size=4), st.sampled_from(FORMS))
 def test_any_note_survives_writing(notes, form):
     rows = [ScoreRow("a", "b", "1", "2", 1, "rollout", "m", "D1", "human:a", 1.0, n) for n in notes]
     assert [mark.note for mark in good(written(rows, form))] == notes

@@ -157,7 +157,7 @@ def test_help_has_an_example():
     assert import_.__doc__
 
 
-@pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl"])
+@pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl", "parquet"])
 def test_scores_that_went_out_come_back_into_an_empty_database(tmp_path, form):
     store = Store(tmp_path / "one.db", clock=Clock())
     one = instance("1", query="=cmd()")

@@ -19,6 +19,7 @@ from pararecover_core.formats.items import (
 from pararecover_core.formats.jsonl import read_json
 from pararecover_core.formats.logs import LogReader, inspect
 from pararecover_core.formats.logs.plans import is_compiler_text
+from pararecover_core.formats.parquet import PARQUET_MARK, read_parquet
 from pararecover_core.formats.rows import KNOWN, ReadOptions, RowReader
 from pararecover_core.formats.tables import delimiter_of, read_csv, read_xlsx
 from pararecover_core.formats.writers import FORMS, write_scores
@@ -40,7 +41,7 @@ __all__ = [
     "write_scores",
 ]
 
-FORMATS = ("auto", "jsonl", "csv", "xlsx")
+FORMATS = ("auto", "jsonl", "csv", "xlsx", "parquet")
 """What ``ReadOptions.format`` may be."""
 
 MAX_PLAN_TEXT = 4 * 1024 * 1024
@@ -110,6 +111,9 @@ def _read_stream(stream: BinaryIO, name: str, options: ReadOptions) -> Iterator[
         return
     if options.format == "xlsx" or start.startswith((xlsx.ZIP_MARK, xlsx.OLE_MARK)):
         yield from read_xlsx(stream, name, rows)
+        return
+    if options.format == "parquet" or start.startswith(PARQUET_MARK):
+        yield from read_parquet(stream, name, rows)
         return
     decoded = text.as_utf8(stream)
     try:

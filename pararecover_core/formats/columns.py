@@ -48,9 +48,19 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 LONG_FORM = (
     "replan", "instance", "id", "query_id", "level", "source", "agent",
-    "dimension", "scorer", "score", "note", "at", "rubric", "revealed",
+    "dimension", "scorer", "score", "note", "at", "rubric", "revealed", "prompt",
 )  # fmt: skip
 """The columns of our own export of scores, in order."""
+
+FIRST_LONG_FORM = LONG_FORM[:-1]
+"""The same before the prompt had a column."""
+
+WIDE_FORM = (
+    "instance", "id", "query_id", "level", "source", "query", "tool_list", "plan", "fun_call",
+    "round_gt", "funcall_times_gt", "error_reason", "agent", "thought", "replan", "raw",
+    "annotator", "judge",
+)  # fmt: skip
+"""The columns of our own wide export before those of error labels and scores, in order."""
 
 _LONG_ONLY = ("scorer", "dimension", "score", "note", "at", "rubric", "revealed")
 _ROLE_OF = {name: (role, rank) for role, names in ROLES.items() for rank, name in enumerate(names)}
@@ -95,6 +105,8 @@ class Header(msgspec.Struct, frozen=True, dict=True):
         extra: Columns that mean nothing to us; they are kept.
         repeated: Names that two columns share, of columns that mean something.
         own: Whether these are the columns of our own export.
+        masked: Whether its CSV masks what no encoding holds (exports before the prompt had a
+            column did not).
     """
 
     roles: dict[str, tuple[str, ...]]
@@ -104,6 +116,7 @@ class Header(msgspec.Struct, frozen=True, dict=True):
     extra: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     own: bool = False
+    masked: bool = False
 
     def first(self, row: Mapping[str, Any], role: str) -> Any:
         """The first non-empty cell of a role, else None."""
@@ -186,6 +199,7 @@ def understand(
     _split_plans(roles)
     if any(role in roles for role in ("thought", "replan", "raw")):
         extra.extend(roles.pop("maybe_raw", ()))
+    wide = tuple(names[: len(WIDE_FORM)]) == WIDE_FORM
     used = [key for name, key in zip(names, folded, strict=True) if name not in extra]
     return Header(
         roles=roles,
@@ -194,7 +208,8 @@ def understand(
         tags=tuple(name for _, name in sorted(tags)),
         extra=tuple(extra),
         repeated=tuple(sorted({key for key in used if used.count(key) > 1})),
-        own=tuple(names) == LONG_FORM,
+        own=tuple(names) in (LONG_FORM, FIRST_LONG_FORM) or wide,
+        masked=tuple(names) == LONG_FORM or wide,
     )
 
 

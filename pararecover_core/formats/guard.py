@@ -1,7 +1,8 @@
 """Texts in sheets: never read as a formula, and read back exactly as they were.
 
 In CSV and XLSX a text that a spreadsheet program might run as a formula gets an apostrophe in
-front. XLSX also cannot hold some characters; they are masked as ``_xHHHH_``, its own convention.
+front. XLSX also cannot hold some characters, UTF-8 no lone surrogates; they are masked as
+``_xHHHH_``, XLSX's own convention.
 """
 
 import re
@@ -11,6 +12,7 @@ _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NOT_IN_XML = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)"
 )
+_NOT_ENCODED = re.compile(r"[\ud800-\udfff]|_(?=x[0-9A-Fa-f]{4}_)")
 _NOT_KEPT = re.compile(r"\r|_(?=x[0-9A-Fa-f]{4}_)")
 
 
@@ -22,6 +24,11 @@ def guard(text: str) -> str:
 def unguard(text: str) -> str:
     """What ``guard`` was given."""
     return text[1:] if text.startswith("'") else text
+
+
+def mask_surrogates(text: str) -> str:
+    """A text that every encoding can hold: lone surrogates masked; ``unmask`` undoes it."""
+    return text if text.isascii() and "_x" not in text else _NOT_ENCODED.sub(_escaped, text)
 
 
 def mask(text: str) -> str:

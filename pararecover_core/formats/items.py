@@ -131,3 +131,8 @@ class ScoreRow(msgspec.Struct, frozen=True):
     at: str = ""
     rubric: str = ""
     revealed: bool = False
+
+    @property
+    def prompt(self) -> str:
+        """Id and version of the prompt behind a judge's score, "" for other scorers."""
+        return self.scorer.partition("@")[2] if self.scorer.startswith("judge:") else ""

@@ -146,7 +146,7 @@ def _as_written(row: dict[str, Any], header: Header, masked: bool) -> dict[str, 
     """In our own export, take off what kept texts from being read as formulas."""
     if not header.own:
         return row
-    take = (lambda cell: unmask(unguard(cell))) if masked else unguard
+    take = (lambda cell: unmask(unguard(cell))) if masked or header.masked else unguard
     return {name: take(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
 
 

@@ -3,19 +3,20 @@
 import contextlib
 import csv
 import io
+import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from pararecover_core.errors import InputError
 from pararecover_core.formats.columns import LONG_FORM
-from pararecover_core.formats.guard import guard, mask
+from pararecover_core.formats.guard import guard, mask, mask_surrogates
 from pararecover_core.formats.items import ScoreRow
 from pararecover_core.literals import dumps
 
-FORMS = ("csv", "xlsx", "jsonl")
+FORMS = ("csv", "xlsx", "jsonl", "parquet")
 """What scores can be written as."""
 
 _LONGEST_CELL = 32_767
@@ -27,7 +28,7 @@ def write_scores(rows: Iterable[ScoreRow], path: Path | BinaryIO, form: str = "c
     Args:
         rows: The scores; taken one at a time.
         path: A file, written beside and moved into place, or an open binary stream.
-        form: "csv" (UTF-8 with byte order mark), "xlsx" or "jsonl".
+        form: "csv" (UTF-8 with byte order mark), "xlsx", "jsonl" or "parquet".
 
     Returns:
         How many rows were written.
@@ -70,15 +71,22 @@ def _cells(row: ScoreRow) -> list[Any]:
 
 
 def _write_csv(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
-    text = io.TextIOWrapper(
-        stream, "utf-8-sig", errors="surrogatepass", newline="", write_through=True
-    )
+    return write_csv((_cells(row) for row in rows), LONG_FORM, stream)
+
+
+def write_csv(rows: Iterable[Sequence[Any]], names: Sequence[str], stream: BinaryIO) -> int:
+    """Write a table as CSV: UTF-8 with byte order mark, no cell is a formula.
+
+    Returns:
+        How many rows were written, the head not counted.
+    """
+    text = io.TextIOWrapper(stream, "utf-8-sig", newline="", write_through=True)
     count = 0
     try:
         writer = csv.writer(text)
-        writer.writerow(LONG_FORM)
+        writer.writerow(names)
         for row in rows:
-            writer.writerow([_csv_cell(value) for value in _cells(row)])
+            writer.writerow([_csv_cell(value) for value in row])
             count += 1
     finally:
         text.flush()
@@ -88,7 +96,7 @@ def _write_csv(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
 
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, str):
-        return guard(value)
+        return mask_surrogates(guard(value))
     if isinstance(value, bool):
         return int(value)
     return f"{value:.17g}" if isinstance(value, float) else value
@@ -104,16 +112,31 @@ def _write_jsonl(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
 
 
 def _write_xlsx(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
+    return write_xlsx((_cells(row) for row in rows), LONG_FORM, stream, "scores")
+
+
+def write_xlsx(
+    rows: Iterable[Sequence[Any]], names: Sequence[str], stream: BinaryIO, title: str
+) -> int:
+    """Write a table as one sheet of a workbook; no cell is a formula.
+
+    Returns:
+        How many rows were written, the head not counted.
+
+    Raises:
+        InputError: A text is too long for a cell.
+    """
     import openpyxl  # costs as much as all the rest together, and only this form needs it
 
     book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("scores")
-    sheet.append(LONG_FORM)
+    sheet = book.create_sheet(title)
+    sheet.append(list(names))
     count = 0
     try:
         for row in rows:
             count += 1
-            sheet.append([_xlsx_cell(name, getattr(row, name), count + 1) for name in LONG_FORM])
+            cells = zip(names, row, strict=True)
+            sheet.append([_xlsx_cell(name, value, count + 1) for name, value in cells])
     except BaseException:
         sheet.close()
         raise
@@ -137,8 +160,34 @@ def _xlsx_cell(name: str, value: Any, row: int) -> Any:
     return text
 
 
+_GROUP = 20_000
+"""Rows of a group of Parquet: what is held in memory at once."""
+
+
+def _write_parquet(rows: Iterable[ScoreRow], stream: BinaryIO) -> int:
+    import pyarrow as pa  # only this form needs it
+    import pyarrow.parquet as pq
+
+    types = {"level": pa.int16(), "score": pa.float64(), "revealed": pa.bool_()}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in LONG_FORM])
+    count, source = 0, iter(rows)
+    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        while group := list(itertools.islice(source, _GROUP)):
+            columns = {
+                name: [_parquet_cell(getattr(row, name)) for row in group] for name in LONG_FORM
+            }
+            writer.write_table(pa.table(columns, schema=schema))
+            count += len(group)
+    return count
+
+
+def _parquet_cell(value: Any) -> Any:
+    return mask_surrogates(value) if isinstance(value, str) else value
+
+
 _WRITERS: dict[str, Callable[[Iterable[ScoreRow], BinaryIO], int]] = {
     "csv": _write_csv,
     "xlsx": _write_xlsx,
     "jsonl": _write_jsonl,
+    "parquet": _write_parquet,
 }
