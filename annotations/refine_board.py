@@ -280,9 +280,28 @@ def _sealed(session: Session, looks: Sequence[Round], chosen: Version | None) ->
 
 
 def worst_cells(
-    store: "Store", session: int, scorer: str, dimension: str = "", *, most: int = 30
+    store: "Store",
+    session: int,
+    scorer: str,
+    dimensions: Sequence[str] = JUDGED,
+    *,
+    reader: str = "",
+    most: int = 30,
 ) -> list[Cell]:
-    """Dev cells in which a judge and people differ, largest difference first."""
-    found = [c for c in sessions.cells(store, session, scorer, Side.DEV) if c.gap > 0]
-    kept = [c for c in found if not dimension or c.dimension == dimension]
-    return sorted(kept, key=lambda c: (-c.gap, JUDGED.index(c.dimension), c.sample))[:most]
+    """Dev cells in which a judge and people differ, largest difference first.
+
+    Args:
+        store: The database.
+        session: Which session.
+        scorer: Scorer name of the judge.
+        dimensions: Only these sub-dimensions.
+        reader: Who reads: items that they still have to score blind are left out.
+        most: How many at most.
+    """
+    blind = still_blind(store, reader) if reader else frozenset()
+    found = [
+        c
+        for c in sessions.cells(store, session, scorer, Side.DEV)
+        if c.gap > 0 and c.dimension in dimensions and c.sample not in blind
+    ]
+    return sorted(found, key=lambda c: (-c.gap, JUDGED.index(c.dimension), c.sample))[:most]

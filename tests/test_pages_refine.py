@@ -95,4 +95,6 @@ def test_disagreements_beside_the_editor_are_of_dev(refined):
     found = worst_cells(refined, 1, "judge:m@d-1")
     assert found
     assert {cell.sample for cell in found} <= dev
+    only = worst_cells(refined, 1, "judge:m@d-1", ("D2",), most=2)
+    assert [cell.dimension for cell in only] == ["D2", "D2"]
     assert [cell.gap for cell in found] == sorted((c.gap for c in found), reverse=True)

@@ -225,8 +225,9 @@ def _editor(chosen: Session, current: Version, name: str) -> None:
             format_func=lambda d: d or "all, largest first",
         )
         rubric = sde_rubric()
-        found = worst_cells(store, chosen.id, current.scorer, dimension)
-        kept = [cell for cell in found if cell.dimension in prompt.dimensions]
+        asked = [dimension] if dimension else prompt.dimensions
+        who = session.user().name
+        kept = worst_cells(store, chosen.id, current.scorer, asked, reader=who)
         rows = [
             (
                 f"{cell.dimension} {rubric.dimension(cell.dimension).short}",
