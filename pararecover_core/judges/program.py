@@ -12,8 +12,9 @@ from pararecover_core.execute import edited_executed
 from pararecover_core.findings import Certainty, Finding, findings_of, instance_findings
 from pararecover_core.judges.answer import Scored
 from pararecover_core.judges.llm_judge import Item, Judgement
+from pararecover_core.literals import dumps
 from pararecover_core.mentions import Segment, segments
-from pararecover_core.plan import RESPONSE, ROOT, Node
+from pararecover_core.plan import RESPONSE, ROOT, FieldChange, Node
 from pararecover_core.records import Instance, Replan, as_text
 from pararecover_core.references import ReferenceReader
 from pararecover_core.results import ResultState, result_state
@@ -36,6 +37,21 @@ _REACH = re.compile(
 _CLAIM = re.compile(
     r"(?:node|task|step|节点|任务)\s*#?\s*([0-9][\w.\-]*|[A-Za-z0-9]+_(?:retry|fix|again)\w*)", re.I
 )
+
+
+_STATE = re.compile(
+    r"status|done|pending|executed|succe|fail|depend|wait|parallel|serial|edge|before|after"
+    r"|完成|成功|失败|依赖|并行|串行",
+    re.I,
+)
+_AGAIN = re.compile(r"again|retr|repeat|once more|anew|re-?(?:run|call)|重试|重新|再次", re.I)
+_BASE = re.compile(r"_(?:retry|fix|again|new|re)\w*$|_\d+$")
+_WORDS = re.compile(r"[A-Za-z][a-z]+")
+_SHOWN = 5
+_LOOKED_AT = 30
+
+_Call = tuple[str, str]
+"""Tool and parameters of a call, the same for the same call."""
 
 
 def _level(full: bool, half: bool) -> float:
@@ -62,17 +78,27 @@ class _Case:
         return frozenset(node for f in self.faults for node in (f.nodes or (f.node,)) if node)
 
     @cached_property
+    def suspected(self) -> frozenset[str]:
+        """Faulty nodes, and those with a hint of a fault."""
+        found = instance_findings(self.instance)
+        return frozenset(node for f in found for node in (f.nodes or (f.node,)) if node)
+
+    @cached_property
     def reached(self) -> frozenset[str]:
         """What the faults reach in the previous plan, the faulty nodes aside."""
         reach: set[str] = set()
-        for node in self.faulty:
+        for node in self.faulty | self.failed:
             reach |= self.before.impact(node)
         return frozenset(reach - self.faulty)
 
     @cached_property
     def remaining(self) -> tuple[Finding, ...]:
-        """What is wrong with the pending calls of the new plan."""
-        return findings_of(self.after, self.instance.tools, (), query=self.instance.query, limit=30)
+        """What is wrong with pending calls of the new plan; what ran cannot be repaired."""
+        found = findings_of(
+            self.after, self.instance.tools, (), query=self.instance.query, limit=_LOOKED_AT
+        )
+        waiting = {node.id for node in self.pending()}
+        return tuple(f for f in found if not waiting.isdisjoint((f.node, *f.nodes)))
 
     @cached_property
     def failed(self) -> frozenset[str]:
@@ -82,6 +108,29 @@ class _Case:
             for call in self.instance.observations
             if call.node and result_state(call.result) is not ResultState.OK
         )
+
+    @cached_property
+    def rejected(self) -> frozenset[_Call]:
+        """Calls that were answered with an error: the same call again fails again."""
+        return frozenset(
+            _call_of(self.before.by_id[call.node])
+            for call in self.instance.observations
+            if call.node in self.before.by_id and result_state(call.result) is ResultState.ERROR
+        )
+
+    @cached_property
+    def rewritten(self) -> tuple[str, ...]:
+        """Nodes of the last round that make another call in the new plan, or are gone from it."""
+        ran = [call.node for call in self.instance.observations if call.node in self.before.by_id]
+        after = self.after.by_id
+        return tuple(
+            n for n in ran if n not in after or _call_of(after[n]) != _call_of(self.before.by_id[n])
+        )
+
+    @cached_property
+    def repeats(self) -> tuple[str, ...]:
+        """Pending nodes that make a rejected call again as it was."""
+        return tuple(n.id for n in self.pending() if n.calls_tool and _call_of(n) in self.rejected)
 
     @cached_property
     def cited(self) -> frozenset[str]:
@@ -103,7 +152,9 @@ class _Case:
         """Node ids that the thought claims and neither plan has."""
         known = set(self.before.by_id) | set(self.after.by_id)
         claimed = (claim.rstrip(".-_") for claim in _CLAIM.findall(self.thought))
-        return frozenset(c for c in claimed if c not in known and c.split("-")[0] not in known)
+        return frozenset(
+            c for c in claimed if known.isdisjoint((c, c.split("-")[0], _BASE.split(c)[0]))
+        )
 
     @cached_property
     def touched(self) -> frozenset[str]:
@@ -111,7 +162,33 @@ class _Case:
         parts = (*self.difference.added, *self.difference.removed, *self.difference.redesigned())
         return frozenset(parts) - {RESPONSE, ROOT}
 
+    @cached_property
+    def recalled(self) -> frozenset[str]:
+        """Touched nodes that make another call than before, not only wait for others."""
+        return frozenset(
+            n
+            for n in self.touched
+            if n not in self.difference.changed
+            or any(c.field not in ("dependencies", "description") for c in self._changes(n))
+        )
+
+    def _changes(self, node_id: str) -> tuple[FieldChange, ...]:
+        return tuple(self.difference.changed[node_id])
+
+    def accounts_for(self, node_id: str) -> bool:
+        """Whether the thought names a node: by id, by what it repeats, by its tool or its words."""
+        node = self.after.by_id.get(node_id) or self.before.by_id[node_id]
+        base = _BASE.split(node_id)[0]
+        if node_id in self.cited or base in self.cited or node.name in self.cited_tools:
+            return True
+        if base != node_id and _AGAIN.search(self.thought):
+            return True
+        said = self.thought.casefold()
+        words = (w.casefold() for w in _WORDS.findall(node.name))
+        return any(word[:6] in said for word in words if len(word) > 3)
+
     def pending(self) -> list[Node]:
+        """Nodes of the new plan that wait to be executed."""
         return [node for node in self.after.nodes if not node.done]
 
     def uses_failed(self, node: Node) -> bool:
@@ -127,24 +204,21 @@ class _Case:
 _Rule = Callable[[_Case], Scored]
 
 
+def _call_of(node: Node) -> _Call:
+    given = node.parameters
+    return node.name, dumps([sorted(given.named.items()), list(given.positional)])
+
+
 def _s1(case: _Case) -> Scored:
     if case.invented:
-        return Scored(
-            0.5, f"The thought names node {', '.join(sorted(case.invented))}, which is in no plan."
-        )
-    tools = {case.after.by_id[n].name for n in case.touched if n in case.after.by_id}
-    silent = [n for n in case.touched if n not in case.cited]
-    unsaid = [n for n in silent if not _named_by_tool(case, n)]
+        shown = ", ".join(sorted(case.invented)[:_SHOWN])
+        return Scored(0.5, f"The thought names node {shown}, which is in no plan.")
+    unsaid = sorted(n for n in case.recalled if not case.accounts_for(n))
     if not unsaid:
-        return Scored(1.0, f"Each of the {len(case.touched)} changes stands in the thought.")
-    shown = ", ".join(sorted(unsaid)[:5])
-    half = len(unsaid) * 2 <= len(case.touched) or bool(tools & case.cited_tools)
+        return Scored(1.0, f"Each of the {len(case.recalled)} new calls stands in the thought.")
+    half = len(unsaid) * 2 <= len(case.recalled)
+    shown = ", ".join(unsaid[:_SHOWN])
     return Scored(_level(False, half), f"The thought does not account for node {shown}.")
-
-
-def _named_by_tool(case: _Case, node_id: str) -> bool:
-    node = case.after.by_id.get(node_id) or case.before.by_id[node_id]
-    return node.name in case.cited_tools
 
 
 def _by_findings(case: _Case, groups: Callable[[ErrorType], bool], what: str) -> Scored:
@@ -183,9 +257,9 @@ def _s4(case: _Case) -> Scored:
         elif node.id in observed and old is not None and node.description == old.description:
             unnoted.append(node.id)
     if wrong:
-        return Scored(0.0, f"The status of node {', '.join(wrong[:5])} is not what happened.")
+        return Scored(0.0, f"The status of node {', '.join(wrong[:_SHOWN])} is not what happened.")
     if unnoted:
-        return Scored(0.5, f"The result of node {', '.join(unnoted[:5])} is not noted.")
+        return Scored(0.5, f"The result of node {', '.join(unnoted[:_SHOWN])} is not noted.")
     return Scored(1.0, "Every status agrees with the last round.")
 
 
@@ -193,8 +267,9 @@ def _d1(case: _Case) -> Scored:
     cited = case.cited & set(case.before.by_id)
     if case.invented:
         return Scored(0.5 if cited else 0.0, "The thought names nodes that are in no plan.")
-    shown = ", ".join(sorted(cited)) or "no node"
-    return Scored(_level(len(cited) >= 2, bool(cited)), f"The thought names {shown}.")
+    shown = ", ".join(sorted(cited)[:_SHOWN]) or "no node"
+    checkable = len(cited) >= 2 or (bool(cited) and bool(_STATE.search(case.thought)))
+    return Scored(_level(checkable, bool(cited)), f"The thought names {shown}.")
 
 
 def _quotes(case: _Case) -> bool:
@@ -219,7 +294,8 @@ def _d2(case: _Case) -> Scored:
     if not case.instance.observations:
         return Scored(1.0 if case.thought else 0.0, "The last round has no observations.")
     knows = bool(case.failed & case.cited) or bool(_FAILED.search(case.thought))
-    specific = _quotes(case)
+    tools = {call.name for call in case.instance.observations if call.node in case.failed}
+    specific = _quotes(case) or (knows and bool(tools & case.cited_tools))
     said = "quotes" if specific else "mentions" if knows else "passes over"
     return Scored(_level(specific, knows), f"The thought {said} what came back.")
 
@@ -256,14 +332,17 @@ def _d5(case: _Case) -> Scored:
 
 
 def _e1(case: _Case) -> Scored:
-    edited = edited_executed(case.before, case.after)
+    edited = (*edited_executed(case.before, case.after), *case.rewritten)
     if edited:
-        return Scored(0.0, f"It edits executed node {', '.join(edited[:5])}.")
-    if case.faults and not case.touched:
+        return Scored(0.0, f"It edits executed node {', '.join(edited[:_SHOWN])}.")
+    if (case.faults or case.failed) and not case.touched:
         return Scored(0.0, "It changes nothing, though there is a fault.")
-    allowed = case.faulty | case.reached
+    if case.repeats:
+        shown = ", ".join(case.repeats[:_SHOWN])
+        return Scored(0.0, f"It leaves the fault as it is: node {shown} makes the same call again.")
+    allowed = case.suspected | case.reached
     needless = [n for n in case.touched if n not in allowed and n not in case.difference.added]
-    extra = max(0, len(case.difference.added) - max(1, len(case.faulty)))
+    extra = max(0, len(case.difference.added) - max(1, len(case.faulty | case.failed)))
     count = len(needless) + extra
     reason = f"{count} of {len(case.touched)} changes go beyond the fault and what it reaches."
     return Scored(_level(count == 0, count == 1), reason)
@@ -271,13 +350,19 @@ def _e1(case: _Case) -> Scored:
 
 def _e2(case: _Case) -> Scored:
     stuck = [node.id for node in case.pending() if case.uses_failed(node)]
+    stuck += [node_id for node_id in case.repeats if node_id not in stuck]
     faults = [f for f in case.remaining if f.certainty is Certainty.CERTAIN]
     if RESPONSE not in case.after.by_id:
         return Scored(0.0, "The new plan has no response.")
+    if case.failed and case.recalled.isdisjoint(case.after.by_id):
+        return Scored(0.0, "A call failed, and no new call makes up for it.")
+    if case.repeats and not faults and len(stuck) == len(case.repeats):
+        shown = ", ".join(case.repeats[:_SHOWN])
+        return Scored(0.0, f"Node {shown} makes a rejected call again as it was.")
     if not stuck and not faults:
         return Scored(1.0, "No pending node waits for a failed result or carries a sure fault.")
     if stuck:
-        reason = f"Node {', '.join(stuck[:5])} still uses a failed result."
+        reason = f"Node {', '.join(stuck[:_SHOWN])} still uses a failed result."
     else:
         reason = faults[0].message
     return Scored(_level(False, len(stuck) + len(faults) == 1), reason)
@@ -291,7 +376,7 @@ def _e3(case: _Case) -> Scored:
         return Scored(0.0, "The new plan has no response.")
     if not lost:
         return Scored(1.0, "Every tool that the previous plan used is still called.")
-    return Scored(_level(False, len(lost) == 1), f"No call of {', '.join(lost[:5])} is left.")
+    return Scored(_level(False, len(lost) == 1), f"No call of {', '.join(lost[:_SHOWN])} is left.")
 
 
 def _listed(case: _Case) -> set[str]:
@@ -299,20 +384,18 @@ def _listed(case: _Case) -> set[str]:
 
 
 def _e4(case: _Case) -> Scored:
-    succeeded = {
-        (n.name, as_text(n.parameters.named))
-        for n in case.after.nodes
-        if n.done and n.calls_tool and n.id not in case.failed
-    }
-    again = [
-        n
-        for n in case.difference.added
-        if (case.after.by_id[n].name, as_text(case.after.by_id[n].parameters.named)) in succeeded
-    ]
+    known = {_call_of(n) for n in case.after.nodes if n.done and n.calls_tool} | case.rejected
+    lost = {_call_of(n) for n in case.after.nodes if n.id in case.failed} - case.rejected
+    again = []
+    for node_id in case.difference.added:
+        call = _call_of(case.after.by_id[node_id])
+        if call in known - lost:
+            again.append(node_id)
+        known, lost = known | {call}, lost - {call}
     if not again:
-        return Scored(1.0, "No added call repeats one that succeeded.")
-    reason = f"Node {', '.join(again[:5])} repeats a call that succeeded."
-    return Scored(_level(False, len(again) <= 2), reason)
+        return Scored(1.0, "No added call repeats one that is there already.")
+    reason = f"Node {', '.join(again[:_SHOWN])} repeats a call that is there already."
+    return Scored(_level(False, len(again) == 1), reason)
 
 
 _RULES: dict[str, _Rule] = {
