@@ -37,6 +37,7 @@ from pararecover_core.formats.items import (
     Answer,
     InstanceRef,
     Item,
+    LogLine,
     Mark,
     Place,
     Reject,
@@ -173,6 +174,8 @@ class Ingest:
             self._count("trajectory", record_rows.insert_trajectory(self._connection, content))
         elif isinstance(content, Score):
             self._score(content)
+        elif isinstance(content, LogLine):
+            self._log_line(content)
 
     def _refuse(self, item: Item, got: str, expected: str, cure: str) -> None:
         """Undo what the row brought so far and list it."""
@@ -316,6 +319,27 @@ class Ingest:
             got = f"a score of replan {score.replan}, which is not in the database"
             raise MissingError(got, "the key of a known replan", "Import the replans first")
         self._add_score(score.replan, score)
+
+    def _log_line(self, line: LogLine) -> None:
+        """Replay an entry of a log: it keeps its event, revision, action and time."""
+        check_value(line.dimension, line.value, "import")
+        ref = ReplanRef(InstanceRef(line.instance), line.replan, line.agent)
+        entry = score_log.replayed(line, self._replan_of(ref))
+        known = self._connection.execute(
+            "SELECT 1 FROM score_log WHERE event = ?", (entry.event,)
+        ).fetchone()
+        newest = newest_of(self._connection, entry.key)
+        if not known and (newest.revision if newest else 0) != entry.base_revision:
+            raise JoinError(
+                f"revision {line.revision} of {line.dimension} by {line.scorer}, and "
+                f"{'revision ' + str(newest.revision) if newest else 'none'} stands here",
+                "entries that follow each other",
+                "Replay the log into an empty database",
+            )
+        if not known:
+            insert(self._connection, entry, self._now)
+            self._touched.add(entry.replan)
+        self._count("score", not known)
 
     def _add_score(self, replan: str, score: Mark | Score) -> None:
         """Append an imported score, unless it is there already or would overwrite."""

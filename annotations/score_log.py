@@ -10,12 +10,13 @@ Source: design of the store; SI, DR and ES are means of their sub-dimensions (pa
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
 from annotations.gold import standing
 from pararecover_core.errors import InputError, StaleScoreError, StoreError
+from pararecover_core.formats.items import LogLine
 from pararecover_core.literals import dumps, loads
 from pararecover_core.pairing import HUMAN, gold_value
 from pararecover_core.rubric import LEVELS, sde_rubric
@@ -302,6 +303,27 @@ def replay(entries: Iterable[LogEntry]) -> dict[Key, LogEntry]:
             raise StoreError(where, f"revision {entry.revision}", str(expected), "Restore a backup")
         state[entry.key] = entry
     return state
+
+
+def replayed(line: LogLine, replan: str) -> ScoreEntry:
+    """An entry of another database's log as one to insert here.
+
+    Batches stay where they are: their name goes into ``extra``.
+
+    Raises:
+        InputError: The action is not known.
+    """
+    if line.action not in get_args(Action):
+        known = ", ".join(get_args(Action))
+        raise InputError("action", repr(line.action), f"one of {known}", "Export the log again")
+    extra = dict(line.extra)
+    if line.batch is not None:
+        extra["batch"] = line.batch
+    return ScoreEntry(
+        line.event, replan, line.dimension, storable(line.scorer), line.value, line.note,
+        base_revision=line.revision - 1, rubric=line.rubric, action=cast(Action, line.action),
+        revealed=line.revealed, seconds=line.seconds, at=line.at, extra=extra,
+    )  # fmt: skip
 
 
 def summarise(

@@ -99,11 +99,39 @@ class Mark(msgspec.Struct, frozen=True):
     extra: dict[str, Any] = {}
 
 
+class LogLine(msgspec.Struct, frozen=True):
+    """An entry of a score log, from our own export of it.
+
+    Attributes:
+        batch: Name of the batch, None for none.
+        submitted: Whether the score counted: given outside of a batch, or submitted.
+        instance: Key of the replan's instance.
+    """
+
+    event: str
+    replan: str
+    dimension: str
+    scorer: str
+    revision: int
+    value: float | None
+    note: str
+    at: str
+    rubric: str
+    action: str
+    revealed: bool
+    instance: str
+    agent: str = ""
+    batch: str | None = None
+    submitted: bool = True
+    seconds: float | None = None
+    extra: dict[str, Any] = {}
+
+
 class Item(msgspec.Struct, frozen=True):
     """One thing that a reader found, with the place it came from."""
 
     place: Place
-    content: Instance | Replan | Trajectory | Score | Answer | Mark | Reject
+    content: Instance | Replan | Trajectory | Score | Answer | Mark | LogLine | Reject
 
 
 class ScoreRow(msgspec.Struct, frozen=True):

@@ -11,11 +11,10 @@ from pararecover_core.errors import InputError
 from pararecover_core.formats import text
 from pararecover_core.formats.items import Item, Place, Reject
 from pararecover_core.formats.logs import LogReader, large
+from pararecover_core.formats.own import KINDS
 from pararecover_core.formats.rows import KNOWN, RowReader
-from pararecover_core.formats.values import read_score, shown
+from pararecover_core.formats.values import shown
 from pararecover_core.literals import loads
-from pararecover_core.records import KINDS, Score, from_data
-from pararecover_core.rubric import DIMENSIONS
 
 _WRAPPERS = ("data", "records", "instances", "rows", "items", "samples", "scores")
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -201,7 +200,7 @@ class _Pairs:
 def _mapping(value: Mapping[str, Any], place: Place, rows: RowReader) -> Iterator[Item]:
     kind = value.get("kind")
     if isinstance(kind, str) and kind in KINDS:
-        yield _own(value, place)
+        yield from KINDS[kind](value, place)
         return
     header = rows.header(tuple(value))
     if not header.is_known:
@@ -215,26 +214,3 @@ def _mapping(value: Mapping[str, Any], place: Place, rows: RowReader) -> Iterato
         yield Item(place, Reject(place, got, "every field once", "Keep one of them"))
         return
     yield from rows.items(place, value, header)
-
-
-def _own(value: Mapping[str, Any], place: Place) -> Item:
-    """A record that we wrote ourselves."""
-    cure = "Correct the field, or export the record again"
-    try:
-        record = from_data(value)
-        if isinstance(record, Score):
-            _check_score(record)
-    except ValueError as error:
-        got = f"a broken {value['kind']} ({error})"
-        return Item(place, Reject(place, got, f"the fields of a {value['kind']}", cure))
-    return Item(place, record)
-
-
-def _check_score(score: Score) -> None:
-    if score.dimension not in DIMENSIONS:
-        raise ValueError(f"dimension: {shown(score.dimension)} is none of the 15")
-    if score.value is not None:
-        try:
-            read_score(score.value, score.dimension)
-        except ValueError as error:
-            raise ValueError(f"value: {score.value:g} is not {error}") from error

@@ -201,8 +201,10 @@ class RowReader:
         level, source, tags = self._labels(row, header)
         query = as_text(query)
         id_, query_id = text_of(header.first(row, "id")), text_of(header.first(row, "query_id"))
+        own = text_of(header.first(row, "instance")) if header.own else ""
         return Instance(
-            instance_key(
+            own
+            or instance_key(
                 id=id_,
                 query_id=query_id,
                 level=level,
