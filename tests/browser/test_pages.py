@@ -1,11 +1,28 @@
 """Every page opens clean: no exception, no console error, no request to another machine."""
 
+import ast
 import importlib
 import re
+from pathlib import Path
 
 import pytest
 
-PAGES = ("annotate", "trajectories", "guidelines", "calibrate", "dataset")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def registered():
+    """Names of the pages that ``app.py`` registers and whose package is there."""
+    tree = ast.parse((ROOT / "app.py").read_text(encoding="utf-8"))
+    [table] = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "PAGES"
+    ]
+    names = [entry[0] for entries in ast.literal_eval(table).values() for entry in entries]
+    return [name for name in names if (ROOT / "pages" / name / "__init__.py").is_file()]
+
+
+PAGES = registered()
 SIZES = ((1440, 900), (1024, 768))
 
 
@@ -43,6 +60,7 @@ def test_the_sidebar_starts_closed_in_a_narrow_window(server, open_page):
 
 
 def test_pages_have_a_package_each():
+    assert {"annotate", "trajectories", "guidelines", "calibrate", "dataset"} <= set(PAGES)
     for name in PAGES:
         assert callable(importlib.import_module(f"pages.{name}").render)
 
