@@ -7,10 +7,12 @@ that reason are reported as ``stopped``.
 """
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
+from itertools import cycle
 from typing import Any, TypeVar
 
 import httpx2
@@ -41,6 +43,8 @@ _LONGEST_PAUSE = 60.0
 _GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 _PATIENT_TRIES = 12
+_CONNECTIONS = 8
+"""Calls at once that share a client."""
 
 
 class _Stopped(Exception):
@@ -145,17 +149,19 @@ class Model:
             )
         self.pause_until = max(self.pause_until, self.clock() + wait)
 
-    def kept(self, request: Request) -> Completion | None:
-        """The answer in the cache, or None."""
-        found = self._cache.get(cache_key(self.endpoint, request)) if self._cache else None
-        if found is None:
-            return None
-        return msgspec.structs.replace(found, cached=True)
+    def key(self, request: Request) -> str:
+        """The key of a question in the cache, "" where there is no cache."""
+        return cache_key(self.endpoint, request) if self._cache else ""
 
-    def keep(self, request: Request, completion: Completion) -> None:
+    def kept(self, key: str) -> Completion | None:
+        """The answer in the cache, or None."""
+        found = self._cache.get(key) if self._cache else None
+        return None if found is None else msgspec.structs.replace(found, cached=True)
+
+    def keep(self, key: str, completion: Completion) -> None:
         """Put an answer into the cache, where it is one."""
         if self._cache and completion.status in (Status.OK, Status.REFUSED, Status.TRUNCATED):
-            self._cache.put(cache_key(self.endpoint, request), completion)
+            self._cache.put(key, completion)
 
     def body(self, request: Request, rung: int, more_tokens: int = 1) -> dict[str, Any]:
         """A question as the endpoint gets it."""
@@ -227,7 +233,8 @@ class _Run:
     async def all(self) -> None:
         """Ask everything."""
         async with AsyncExitStack() as stack:
-            self._client = await stack.enter_async_context(_client(self._endpoint))
+            made = [await stack.enter_async_context(c) for c in _clients(self._endpoint)]
+            self._clients = cycle(made)
             workers = [asyncio.create_task(self._work()) for _ in range(self._endpoint.concurrency)]
             watch = asyncio.create_task(self._watch(workers))
             try:
@@ -263,7 +270,8 @@ class _Run:
                 await asyncio.sleep(0)
 
     async def _answer(self, request: Request) -> Completion:
-        kept = self._model.kept(request)
+        key = self._model.key(request)
+        kept = self._model.kept(key)
         if kept is not None:
             return kept
         start = time.monotonic()
@@ -276,7 +284,7 @@ class _Run:
         if completion is None:
             completion = await self._try(request)
         completion = msgspec.structs.replace(completion, seconds=time.monotonic() - start)
-        self._model.keep(request, completion)
+        self._model.keep(key, completion)
         return completion
 
     async def _try(self, request: Request) -> Completion:
@@ -375,7 +383,7 @@ class _Run:
         endpoint = self._endpoint
         try:
             async with asyncio.timeout(endpoint.timeout):
-                reply = await self._client.post(  # create() takes longer than all the rest
+                reply = await next(self._clients).post(  # create() takes longer than all the rest
                     "/chat/completions",
                     body=self._model.body(request, rung, more_tokens),
                     cast_to=httpx2.Response,
@@ -393,16 +401,24 @@ class _Run:
         return msgspec.structs.replace(found, raw=raw, error=said)
 
 
-def _client(endpoint: Endpoint) -> openai.AsyncOpenAI:
-    """A client that retries nothing by itself; to this machine it goes past any proxy."""
-    direct = openai.DefaultAsyncHttpxClient(trust_env=False) if endpoint.local else None
-    return openai.AsyncOpenAI(
-        api_key=endpoint.key.reveal(),
-        base_url=endpoint.base_url,
-        max_retries=0,
-        timeout=endpoint.timeout,
-        http_client=direct,
-    )
+def _clients(endpoint: Endpoint) -> list[openai.AsyncOpenAI]:
+    """Clients that retry nothing by themselves; to this machine they go past any proxy.
+
+    Several, because one that holds many connections looks through all of them for every call.
+    """
+    context = httpx2.create_ssl_context(trust_env=not endpoint.local)
+    return [
+        openai.AsyncOpenAI(
+            api_key=endpoint.key.reveal(),
+            base_url=endpoint.base_url,
+            max_retries=0,
+            timeout=endpoint.timeout,
+            http_client=openai.DefaultAsyncHttpxClient(
+                verify=context, trust_env=not endpoint.local
+            ),
+        )
+        for _ in range(math.ceil(endpoint.concurrency / _CONNECTIONS))
+    ]
 
 
 def _format(form: str, schema: dict[str, Any] | None) -> dict[str, Any]:

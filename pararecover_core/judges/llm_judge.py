@@ -99,6 +99,7 @@ class LlmJudge:
         self.scorer = scorer_name(model.endpoint.model, prompts, sample)
         self._max_tokens = max_tokens
         self._instructions: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._shown: tuple[Item | None, str] = None, ""
 
     def tasks(self, item: Item, dimensions: Iterable[str] = JUDGED) -> list[Task]:
         """The calls that score these sub-dimensions of an item."""
@@ -109,7 +110,7 @@ class LlmJudge:
     def request(self, task: Task) -> Request:
         """The question of a call."""
         return Request(
-            messages=(("system", self._system(task)), ("user", item_text(*task.item))),
+            messages=(("system", self._system(task)), ("user", self._user(task.item))),
             schema=answer_schema(task.dimensions),
             max_tokens=self._max_tokens,
             version=PARSER_VERSION,
@@ -122,6 +123,12 @@ class LlmJudge:
         if key not in self._instructions:
             self._instructions[key] = task.prompt.instructions(task.dimensions)
         return self._instructions[key]
+
+    def _user(self, item: Item) -> str:
+        """The item as text; calls of one item follow each other and share it."""
+        if self._shown[0] is not item:
+            self._shown = item, item_text(*item)
+        return self._shown[1]
 
     def read(self, task: Task, completion: Completion) -> Judgement:
         """The judgement in an answer."""
