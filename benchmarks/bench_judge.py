@@ -84,7 +84,7 @@ def fill(path: Path, count: int) -> Store:
                 yield Item(Place("bench", 2 * number + 1), one)
             ref = InstanceRef(id=one.id)
             agent = f"agent-{number // len(answers)}"
-            given = Answer(ref, agent, said.thought, said.plan.given)
+            given = Answer(ref, agent, f"{said.thought} Case {number}.", said.plan.given)
             yield Item(Place("bench", 2 * number + 2), given)
 
     report = store.ingest(items())
@@ -121,7 +121,7 @@ def _judge(store: Store, concurrency: int, latency: float, before: resource.stru
     after = resource.getrusage(resource.RUSAGE_SELF)
     calls = job.progress().done
     assert job.outcome == "done", job.message
-    assert job.progress().failed == 0
+    assert job.progress().failed == job.progress().cached == 0
     cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / calls
     ideal = calls * latency / concurrency
     megabytes = after.ru_maxrss / 1024

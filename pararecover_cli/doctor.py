@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import msgspec
 import typer
@@ -14,13 +15,21 @@ from packaging.requirements import Requirement
 
 from annotations.sample import sample_files, sample_path
 from annotations.store import Store, default_path
-from pararecover_core.errors import ParaRecoverError
+from pararecover_core.completions import (
+    LOCAL_HELP,
+    Endpoint,
+    Request,
+    Status,
+    endpoint_from_environment,
+)
+from pararecover_core.errors import ConfigError, ParaRecoverError
 from pararecover_core.literals import dumps
 from pararecover_core.rubric import sde_rubric
 from ui.access import HEADER, ROLE_SETTINGS, Mode, mode
 from ui.options import app_script
 from ui.static import vis_network
 
+PING_SECONDS = 60.0
 LOW_DISK = 1_000_000_000
 """Bytes under which a study may fill the disk."""
 
@@ -44,13 +53,16 @@ def doctor(
         Path | None,
         typer.Option(help="Database; else PARARECOVER_DB, else one in your data folder."),
     ] = None,
+    ping: Annotated[
+        bool, typer.Option("--ping", help="Ask the endpoint's model one tiny question.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check versions, database, browser files, login and endpoint; exit 1 if one needs fixing.
 
     Example: pararecover doctor --db study.db
     """
-    findings = list(examine(db or default_path()))
+    findings = list(examine(db or default_path(), ping=ping))
     if as_json:
         typer.echo(dumps({"findings": [msgspec.to_builtins(finding) for finding in findings]}))
     else:
@@ -61,7 +73,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def examine(database: Path) -> Iterator[Finding]:
+def examine(database: Path, *, ping: bool = False) -> Iterator[Finding]:
     """Look at one thing after the other; what breaks is a finding, never an error."""
     yield from _versions()
     yield _attempt("database", "Restore a backup or name another file", lambda: _database(database))
@@ -69,7 +81,7 @@ def examine(database: Path) -> Iterator[Finding]:
     yield _attempt("browser files", "Install the package again", _browser_files)
     yield _disk(database)
     yield _login()
-    yield _endpoint()
+    yield _endpoint(ping)
 
 
 def _attempt(what: str, cure: str, look: Callable[[], Finding]) -> Finding:
@@ -163,9 +175,32 @@ def _login() -> Finding:
     return Finding("fix", "login", f"{where}, but nobody has a role", cure)
 
 
-def _endpoint() -> Finding:
-    if os.environ.get("OPENAI_API_KEY"):
-        where = "another base URL" if os.environ.get("OPENAI_BASE_URL") else "the usual base URL"
-        return Finding("ok", "endpoint", f"a key is set, for {where}")
-    cure = "Needed by judges that are models alone: set OPENAI_API_KEY, here or in .env"
-    return Finding("note", "endpoint", "no key is set", cure)
+def _endpoint(ping: bool) -> Finding:
+    """Whether models can be asked; only ``ping`` asks one, once."""
+    if not os.environ.get("OPENAI_API_KEY") and not os.environ.get("OPENAI_BASE_URL"):
+        cure = f"Needed by model judges and agents alone: set OPENAI_API_KEY. {LOCAL_HELP}"
+        return Finding("note", "endpoint", "none is set", cure)
+    model = os.environ.get("OPENAI_MODEL", "")
+    try:
+        endpoint = endpoint_from_environment(model or "-", retries=0, timeout=PING_SECONDS)
+    except ConfigError as error:
+        return Finding("fix", f"endpoint {error.where}", f"got {error.got}", error.cure)
+    host = urlsplit(endpoint.base_url).netloc.rpartition("@")[2]
+    key = "a key" if os.environ.get("OPENAI_API_KEY") else "no key"
+    found = f"{host} with {key}" + (f", model {model}" if model else "")
+    if not ping:
+        return Finding("ok", "endpoint", found, "Ask it once: pararecover doctor --ping")
+    if not model:
+        return Finding("fix", "endpoint", f"{found}, no model", "Set OPENAI_MODEL to ping it")
+    return _ping(endpoint, found)
+
+
+def _ping(endpoint: Endpoint, found: str) -> Finding:
+    from pararecover_core.llm import Model  # takes a moment to import
+
+    request = Request((("user", "Answer with the word ok."),), max_tokens=32)
+    said = Model(endpoint).ask(request)
+    if said.status in (Status.OK, Status.TRUNCATED):
+        return Finding("ok", "endpoint", f"{found}, answered in {said.seconds:.1f} s")
+    cure = f"Check OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL. {LOCAL_HELP}"
+    return Finding("fix", "endpoint", f"{found}: {said.status}, {said.error}", cure)

@@ -315,7 +315,7 @@ class _Run:
                 spent += completion.usage
                 completion = msgspec.structs.replace(completion, usage=spent)
                 self._model.learn(request, rung)
-                if completion.status is not Status.TRUNCATED or cut is not None:
+                if completion.status is not Status.TRUNCATED or cut or not self._endpoint.retries:
                     return completion
                 cut, more_tokens = completion, MORE_TOKENS
                 continue

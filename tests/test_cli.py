@@ -94,7 +94,7 @@ def test_the_doctor_names_what_to_fix_and_hides_the_key(tmp_path, monkeypatch):
     assert "sk-very-secret" not in done.stdout
     lines = done.stdout.splitlines()
     assert [line.split()[1] for line in lines if line.startswith("fix")] == ["database", "login:"]
-    assert "a key is set" in done.stdout
+    assert "api.openai.com with a key" in done.stdout
 
 
 def test_the_doctor_is_content_with_a_sound_database(tmp_path):
