@@ -65,16 +65,16 @@ class ModelJudge:
 
     def __init__(self, judge: LlmJudge, price: Price | None) -> None:
         self.scorer = judge.scorer
-        self._judge, self._price = judge, price
+        self.judge, self._price = judge, price
 
     def work(
         self, store: Store, todo: Sequence[Todo], done: Done, cancelled: Callable[[], bool]
     ) -> str:
         """Make the calls; "" or why the endpoint made it stop."""
-        model = self._judge.model
+        model = self.judge.model
         judge_many(
-            self._judge,
-            read_tasks(store, todo, self._judge.prompts),
+            self.judge,
+            read_tasks(store, todo, self.judge.prompts),
             lambda judgement: judgement.status is Status.STOPPED or done(judgement),
             cancelled=lambda: bool(model.stopped) or cancelled(),
         )

@@ -12,7 +12,7 @@ from annotations.judge_job import ModelJudge, Part, Program
 from annotations.judging import Forecast, RunPlan, Scope, Work, find_work, foresee
 from annotations.prompts import get_prompts
 from annotations.store import Store
-from pararecover_core.completions import FileCache, Usage, endpoint_from_environment
+from pararecover_core.completions import Endpoint, FileCache, Usage, endpoint_from_environment
 from pararecover_core.errors import InputError
 from pararecover_core.judges.llm_judge import LlmJudge
 from pararecover_core.prices import price_of
@@ -79,11 +79,13 @@ class Prepared(msgspec.Struct, frozen=True):
     Attributes:
         works: What is to do, a sample each.
         forecast: Of all samples together; None for the program.
+        endpoint: Who is asked; None for the program.
     """
 
     parts: list[Part]
     works: list[Work]
     forecast: Forecast | None
+    endpoint: Endpoint | None = None
 
     @property
     def calls(self) -> int:
@@ -156,7 +158,7 @@ def _model(store: Store, order: Order) -> Prepared:
         parts.append(Part(ModelJudge(judge, price), work.todo, plan))
         works.append(work)
         forecasts.append(foresee(store, work.todo, judge.scorer, prompts, price))
-    return Prepared(parts, works, _together(forecasts))
+    return Prepared(parts, works, _together(forecasts), endpoint)
 
 
 def _plan(order: Order, scorer: str, base_url: str) -> RunPlan:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from annotations.batches import find_batch
 from annotations.judge_job import JudgeJob
-from annotations.judge_words import announce, progress_line
+from annotations.judge_words import announce, counted, progress_line
 from annotations.judges import DEFAULT_PROMPT, PROGRAM, Order, Prepared, prepare
 from annotations.judging import Scope, open_failures
 from annotations.score_log import storable
@@ -70,6 +70,13 @@ def judge(
         bool, typer.Option("--retry-failed", help="Only calls that failed before.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it costs money.")] = False,
+    offline: Annotated[
+        bool,
+        typer.Option(
+            "--offline",
+            help="Hand the calls in at /v1/batches; the same command later collects the answers.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would take, and stop.")
     ] = False,
@@ -100,6 +107,9 @@ def judge(
         for line in announce(prepared, "--retry-failed"):
             typer.echo(shown(line), err=True)
         if dry_run:
+            return
+        if offline:
+            _offline(store, prepared, yes)
             return
         _confirm(prepared, yes)
         job = _watch(JudgeJob(store, prepared.parts).start())
@@ -146,6 +156,32 @@ def _dimensions(text: str) -> tuple[str, ...]:
             expected = f"some of {', '.join(JUDGED)}"
             raise InputError("--dimensions", repr(name), expected, "Correct it")
     return tuple(d for d in JUDGED if d in named) if named else JUDGED
+
+
+def _offline(store: Store, prepared: Prepared, yes: bool) -> None:
+    """Collect batches that have ended; where none waits, hand in what is to do."""
+    from annotations.judge_batches import collect, hand_in, waiting
+    from pararecover_core.llm_batch import BatchEndpoint
+
+    parts = {part.judge.scorer: part for part in prepared.parts}
+    if prepared.endpoint is None:
+        raise InputError("--offline", "the program", "a model", "Leave --offline out")
+    endpoint = BatchEndpoint(prepared.endpoint)
+    found = waiting(store, list(parts), prepared.endpoint.base_url)
+    for batch in found:
+        state = endpoint.state(batch.id)
+        if not state.ended:
+            typer.echo(f"{batch.id}: {state.status}, {state.done:,} of {state.total:,} answered")
+            continue
+        counts = collect(store, endpoint, state, parts[batch.scorer])
+        typer.echo(f"{batch.id}: {state.status}; {counted(counts) or 'collected elsewhere'}")
+    if found:
+        return
+    _confirm(prepared, yes)
+    for part in prepared.parts:
+        if part.todo:
+            ids = ", ".join(hand_in(store, endpoint, part))
+            typer.echo(f"handed in {len(part.todo):,} calls as {ids}; the same command collects")
 
 
 def _confirm(prepared: Prepared, yes: bool) -> None:

@@ -421,6 +421,11 @@ def _clients(endpoint: Endpoint) -> list[openai.AsyncOpenAI]:
     ]
 
 
+def http_client(endpoint: Endpoint) -> httpx2.Client:
+    """The transport of a client that does not run async; to this machine past any proxy."""
+    return openai.DefaultHttpxClient(trust_env=not endpoint.local)
+
+
 def _format(form: str, schema: dict[str, Any] | None) -> dict[str, Any]:
     if schema is None or form == "text":
         return {}

@@ -132,25 +132,24 @@ class LlmJudge:
 
     def read(self, task: Task, completion: Completion) -> Judgement:
         """The judgement in an answer."""
+        return self.read_for(task.item.replan.key, task.prompt, task.dimensions, completion)
+
+    def read_for(
+        self, replan: str, prompt: Prompt, dimensions: tuple[str, ...], completion: Completion
+    ) -> Judgement:
+        """The judgement in an answer about a replan that is known by its key."""
         status, error = completion.status, completion.error
         scores: dict[str, Scored] = {}
         if status is Status.OK:
             try:
-                scores = parse_answer(completion.text, task.dimensions)
+                scores = parse_answer(completion.text, dimensions)
             except UnparsableError as problem:
                 status, error = Status.UNPARSABLE, str(problem)
         made: dict[str, Any] = {
             name: getattr(completion, name) for name in ("usage", "raw", "seconds", "cached")
         }
         return Judgement(
-            task.item.replan.key,
-            self.scorer,
-            task.dimensions,
-            scores,
-            status,
-            error,
-            task.prompt.name,
-            **made,
+            replan, self.scorer, dimensions, scores, status, error, prompt.name, **made
         )
 
 
