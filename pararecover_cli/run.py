@@ -1,13 +1,16 @@
 """``pararecover run`` and ``replan``: agents at work on instances."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from pararecover_cli.check import printable
 from pararecover_cli.record_file import (
+    RecordFile,
     by_instance,
     check_input,
     executor_of,
@@ -18,9 +21,15 @@ from pararecover_cli.record_file import (
     stopped,
     waiting,
 )
-from pararecover_cli.with_model import AGENT_HELP, MODEL_HELP, choose_agent, choose_environment
+from pararecover_cli.with_model import (
+    AGENT_HELP,
+    MODEL_HELP,
+    Chosen,
+    choose_agent,
+    choose_environment,
+)
 from pararecover_core.execute import ROUND_LIMIT, OutcomeKind
-from pararecover_core.records import Instance, Replan
+from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.runs import (
     CHUNK,
     EnvironmentKind,
@@ -30,11 +39,24 @@ from pararecover_core.runs import (
     run_many,
 )
 
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="File with instances.")]
+_Agents = Annotated[list[str], typer.Option(help=f"{AGENT_HELP} May be repeated.")]
+_Out = Annotated[Path, typer.Option(help="File to write (records, JSON lines).")]
+_Model = Annotated[str, typer.Option(help=MODEL_HELP)]
+_FewShot = Annotated[
+    bool, typer.Option("--few-shot", help="Show the model three solved cases first.")
+]
+_Limit = Annotated[int, typer.Option(min=0, help="Only the first N instances; 0: all.")]
+_Workers = Annotated[int, typer.Option(min=1, help="Processes; threads where a model is asked.")]
+_Lean = Annotated[
+    bool, typer.Option("--lean", help="Leave the instances themselves out of the file.")
+]
+
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File with instances.")],
-    agent: Annotated[str, typer.Option(help=AGENT_HELP)],
-    out: Annotated[Path, typer.Option(help="File to write (records, JSON lines).")],
+    file: _File,
+    agent: _Agents,
+    out: _Out,
     env: Annotated[
         EnvironmentKind,
         typer.Option(
@@ -49,10 +71,8 @@ def run(
         Path | None,
         typer.Option(help="Answers of `replan`: each run starts with its instance's answer."),
     ] = None,
-    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "",
-    few_shot: Annotated[
-        bool, typer.Option("--few-shot", help="Show the model three solved cases first.")
-    ] = False,
+    model: _Model = "",
+    few_shot: _FewShot = False,
     tools_model: Annotated[
         str, typer.Option(help="Model of --env simulated, else OPENAI_MODEL.")
     ] = "",
@@ -60,12 +80,9 @@ def run(
         float, typer.Option(min=0, max=1, help="Share of simulated calls that fail on purpose.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="Fixes which simulated calls fail.")] = 0,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes; threads where a model is asked.")
-    ] = 1,
-    lean: Annotated[
-        bool, typer.Option("--lean", help="Leave the instances themselves out of the file.")
-    ] = False,
+    limit: _Limit = 0,
+    workers: _Workers = 1,
+    lean: _Lean = False,
 ) -> None:
     """Carry every instance to its end, with E5, pass@1, correctness, rounds and calls.
 
@@ -76,99 +93,122 @@ def run(
     """
     check_input(file)
     first = by_instance(replans) if replans else {}
-    who = choose_agent(agent, model, few_shot)
     environment = choose_environment(env, tools_model, failure_rate, seed)
-    waits = who.waits or env is EnvironmentKind.SIMULATED
-    done = failed = 0
-    with record_file(out) as target, executor_of(workers, threads=waits) as executor:
-        kept: dict[str, Instance] = {}
-        jobs = _jobs(waiting(instances(file), target, who.name), first, kept)
-        runs = run_many(
-            jobs, who.factory, environment, round_limit=max_rounds, executor=executor,
-            chunk=1 if waits else CHUNK,
-        )  # fmt: skip
-        try:
-            with progress(f"{who.name} on {file.name}", lines_in(file)) as step:
-                for trajectory in runs:
-                    instance = kept.pop(trajectory.instance)
-                    if trajectory.outcome == OutcomeKind.UNAVAILABLE:
-                        _say(Failed(instance, trajectory.rounds[-1].thought))
-                        failed += 1
-                        continue
-                    if not lean:
-                        target.add(instance)
-                    target.add(trajectory)
-                    done += 1
-                    step()
-        except KeyboardInterrupt:
-            runs.close()
-            raise stopped(len(target.done), "runs", out) from None
-        total = len(target.done)
-    typer.echo(f"{done:,} runs by {who.name}; {out} holds {total:,}", err=True)
-    if failed:
-        raise typer.Exit(1)
+    simulated = env is EnvironmentKind.SIMULATED
 
+    def work(who: Chosen, found: Iterator[Instance], executor: Executor | None) -> _Made:
+        return run_many(
+            (Job(each, first.get(each.key)) for each in found),
+            who.factory,
+            environment,
+            round_limit=max_rounds,
+            executor=executor,
+            chunk=1 if who.waits or simulated else CHUNK,
+        )
 
-def _jobs(
-    found: Iterator[Instance], first: dict[str, Replan], kept: dict[str, Instance]
-) -> Iterator[Job]:
-    """Runs to make; their instances are kept until they are written."""
-    for instance in found:
-        kept[instance.key] = instance
-        yield Job(instance, first.get(instance.key))
+    who = [choose_agent(name, model, few_shot) for name in agent]
+    threads = simulated or any(each.waits for each in who)
+    _write(_Target(file, out, limit, lean, "runs"), who, work, workers, threads=threads)
 
 
 def replan(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File with instances.")],
-    agent: Annotated[str, typer.Option(help=AGENT_HELP)],
-    out: Annotated[Path, typer.Option(help="File to write (records, JSON lines).")],
-    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "",
-    few_shot: Annotated[
-        bool, typer.Option("--few-shot", help="Show the model three solved cases first.")
-    ] = False,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes; threads where a model is asked.")
-    ] = 1,
-    lean: Annotated[
-        bool, typer.Option("--lean", help="Leave the instances themselves out of the file.")
-    ] = False,
+    file: _File,
+    agent: _Agents,
+    out: _Out,
+    model: _Model = "",
+    few_shot: _FewShot = False,
+    limit: _Limit = 0,
+    workers: _Workers = 1,
+    lean: _Lean = False,
 ) -> None:
     """Let an agent answer every instance once: what annotators and judges score.
 
     Example: pararecover replan l1.jsonl --agent patch --out answers.jsonl
     """
     check_input(file)
-    who = choose_agent(agent, model, few_shot)
-    done = failed = 0
-    with record_file(out) as target, executor_of(workers, threads=who.waits) as executor:
-        kept: dict[str, Instance] = {}
-        answers = replan_many(
-            (job.instance for job in _jobs(waiting(instances(file), target, who.name), {}, kept)),
-            who.factory,
-            executor,
-            chunk=1 if who.waits else CHUNK,
-        )
-        try:
-            with progress(f"{who.name} on {file.name}", lines_in(file)) as step:
-                for answer in answers:
-                    if isinstance(answer, Failed):
-                        _say(answer)
-                        failed += 1
-                        kept.pop(answer.instance.key, None)
-                        continue
-                    instance = kept.pop(answer.instance)
-                    if not lean:
-                        target.add(instance)
-                    target.add(answer)
-                    done += 1
-                    step()
-        except KeyboardInterrupt:
-            answers.close()
-            raise stopped(len(target.done), "answers", out) from None
-        total = len(target.done)
-    typer.echo(f"{done:,} answers by {who.name}; {out} holds {total:,}", err=True)
+
+    def work(who: Chosen, found: Iterator[Instance], executor: Executor | None) -> _Made:
+        return replan_many(found, who.factory, executor, chunk=1 if who.waits else CHUNK)
+
+    who = [choose_agent(name, model, few_shot) for name in agent]
+    threads = any(each.waits for each in who)
+    _write(_Target(file, out, limit, lean, "answers"), who, work, workers, threads=threads)
+
+
+_Made = (
+    Generator[Trajectory, None, None] | Generator[Replan | Failed, None, None]
+)  # what an agent made of its instances, in their order
+
+
+class _Target(NamedTuple):
+    """Which instances to work on, and where what comes of them goes."""
+
+    file: Path
+    out: Path
+    limit: int
+    lean: bool
+    what: str
+
+
+def _write(
+    target: _Target,
+    agents: list[Chosen],
+    work: Callable[[Chosen, Iterator[Instance], Executor | None], _Made],
+    workers: int,
+    *,
+    threads: bool,
+) -> None:
+    """Let each agent work on what it has not finished; exit 1 where some got no answer."""
+    failed = 0
+    with (
+        record_file(target.out) as records,
+        executor_of(workers, threads=threads) as executor,
+    ):
+        for who in agents:
+            kept: dict[str, Instance] = {}
+            found = islice(instances(target.file), target.limit or None)
+            made = work(who, _keeping(waiting(found, records, who.name), kept), executor)
+            try:
+                done, lost = _take(target, who.name, made, kept, records)
+            except KeyboardInterrupt:
+                made.close()
+                raise stopped(len(records.done), target.what, target.out) from None
+            failed += lost
+            held = f"{target.out} holds {len(records.done):,}"
+            typer.echo(f"{done:,} {target.what} by {who.name}; {held}", err=True)
     if failed:
         raise typer.Exit(1)
+
+
+def _keeping(found: Iterator[Instance], kept: dict[str, Instance]) -> Iterator[Instance]:
+    """Instances on their way; each is kept until what comes of it is written."""
+    for instance in found:
+        kept[instance.key] = instance
+        yield instance
+
+
+def _take(
+    target: _Target, name: str, made: _Made, kept: dict[str, Instance], records: RecordFile
+) -> tuple[int, int]:
+    """Write what an agent made as it comes; how much it was, and how many got no answer."""
+    done = failed = 0
+    total = target.limit or lines_in(target.file)
+    with progress(f"{name} on {target.file.name}", total) as step:
+        for record in made:
+            step()
+            if isinstance(record, Trajectory) and record.outcome == OutcomeKind.UNAVAILABLE:
+                record = Failed(kept[record.instance], record.rounds[-1].thought)
+            if isinstance(record, Failed):
+                _say(record)
+                kept.pop(record.instance.key, None)
+                failed += 1
+                continue
+            instance = kept.pop(record.instance)
+            if not target.lean:
+                records.add(instance)
+            records.add(record)
+            done += 1
+    return done, failed
 
 
 def _say(failed: Failed) -> None:
