@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STEADY_CALLS = 3
 """Calls from which on a guess of the time left means something."""
 
-_WRITE_SECONDS = 0.2
+_WRITE_SECONDS = 0.5
 _WRITE_MOST = 400
 _QUEUE_MOST = 4000
 

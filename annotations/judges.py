@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 from platformdirs import user_cache_path
 
+from annotations.answer_cache import AnswerCache
 from annotations.judge_job import ModelJudge, Part, Program
 from annotations.judging import Forecast, RunPlan, Scope, Work, find_work, foresee
 from annotations.prompts import get_prompts
 from annotations.store import Store
-from pararecover_core.completions import Endpoint, FileCache, Usage, endpoint_from_environment
+from pararecover_core.completions import Endpoint, Usage, endpoint_from_environment
 from pararecover_core.errors import InputError
 from pararecover_core.judges.llm_judge import LlmJudge
 from pararecover_core.prices import price_of
@@ -20,6 +21,9 @@ from pararecover_core.rubric import JUDGED
 
 PROGRAM = "program"
 """The judge that asks no model."""
+
+ANSWERS = "answers.db"
+"""File in the cache folder that holds answers of judges."""
 
 DEFAULT_PROMPT = "sde"
 
@@ -141,7 +145,10 @@ def _model(store: Store, order: Order) -> Prepared:
         per_minute=order.per_minute,
         timeout=order.timeout,
     )
-    model, price = Model(endpoint, cache=FileCache(cache_folder())), price_of(order.judge)
+    model, price = (
+        Model(endpoint, cache=AnswerCache(cache_folder() / ANSWERS)),
+        price_of(order.judge),
+    )
     parts, works, forecasts = [], [], []
     for sample in range(order.samples):
         judge = LlmJudge(model, prompts, sample=sample, max_tokens=order.max_tokens)

@@ -19,8 +19,9 @@ from pararecover_core.errors import InputError
 from pararecover_core.judges.llm_judge import Item, Task, forecast
 from pararecover_core.judges.prompt import Prompt
 from pararecover_core.literals import dumps, loads
+from pararecover_core.plan import Plan
 from pararecover_core.prices import Price, cost
-from pararecover_core.records import Instance, Replan, from_data
+from pararecover_core.records import Instance, Record, Replan, from_data
 from pararecover_core.rubric import JUDGED
 
 _SOME = 40
@@ -195,8 +196,16 @@ def _failures(
     }
 
 
-def read_items(store: Store, todo: Sequence[Todo]) -> Iterator[tuple[Todo, Item]]:
-    """The content behind calls, a few at a time; calls of one replan share it."""
+def read_items(
+    store: Store, todo: Sequence[Todo], *, understood: bool = True
+) -> Iterator[tuple[Todo, Item]]:
+    """The content behind calls, a few at a time; calls of one replan share it.
+
+    Args:
+        store: The database.
+        todo: Calls, those of one replan next to each other.
+        understood: Whether plans are read; a model is shown them as they were given.
+    """
     query = (
         "SELECT r.key, rb.body, ib.body FROM replan r "
         "JOIN replan_body rb ON rb.n = r.n JOIN instance i ON i.key = r.instance "
@@ -210,20 +219,31 @@ def read_items(store: Store, todo: Sequence[Todo]) -> Iterator[tuple[Todo, Item]
         item, key = None, ""
         for one in some:
             if one.replan != key or item is None:
-                item, key = _item(*bodies[one.replan]), one.replan
+                item, key = _item(*bodies[one.replan], understood), one.replan
             yield one, item
 
 
-def _item(replan: bytes, instance: bytes) -> Item:
-    found, of = from_data(loads(replan)), from_data(loads(instance))
+def _item(replan: bytes, instance: bytes, understood: bool) -> Item:
+    found, of = _record(replan, understood), _record(instance, understood)
     if not isinstance(found, Replan) or not isinstance(of, Instance):
         raise InputError("replan", "another kind of record", "a replan", "Restore a backup")
     return Item(of, found)
 
 
+def _record(body: bytes, understood: bool) -> Record:
+    data = loads(body)
+    if understood:
+        return from_data(data)
+    given = data.pop("plan", None)
+    record = from_data(data)
+    if isinstance(record, Instance | Replan):
+        return msgspec.structs.replace(record, plan=Plan(given))
+    return record
+
+
 def read_tasks(store: Store, todo: Sequence[Todo], prompts: Sequence[Prompt]) -> Iterator[Task]:
-    """The calls of a judge with their content."""
-    for one, item in read_items(store, todo):
+    """The calls of a model judge with what it is shown."""
+    for one, item in read_items(store, todo, understood=False):
         yield Task(item, prompts[one.prompt], one.dimensions, one.attempt)
 
 

@@ -104,16 +104,16 @@ def run(replans: int, concurrency: int, latency: float) -> None:
         os.environ["PARARECOVER_CACHE"] = str(Path(folder) / "answers")
         try:
             store = fill(Path(folder) / "bench.db", replans)
-            before = resource.getrusage(resource.RUSAGE_SELF)
-            _judge(store, concurrency, latency, before)
+            _judge(store, concurrency, latency)
         finally:
             server.kill()
 
 
-def _judge(store: Store, concurrency: int, latency: float, before: resource.struct_rusage) -> None:
+def _judge(store: Store, concurrency: int, latency: float) -> None:
     began = time.monotonic()
     prepared = prepare(store, Order("m", PROMPTS, concurrency=concurrency))
     planned = time.monotonic() - began
+    before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.monotonic()
     job = JudgeJob(store, prepared.parts).start()
     job.wait()
