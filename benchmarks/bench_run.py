@@ -18,8 +18,9 @@ from bench_generate import memory_mb, processor_seconds
 
 from pararecover_core.agents.choose import BUILT_IN, agent_for
 from pararecover_core.generate import generate
+from pararecover_core.literals import loads
 from pararecover_core.records import Instance
-from pararecover_core.runs import Job, run_many, sandbox_for
+from pararecover_core.runs import Job, run_lines, sandbox_for
 
 
 def ready(number: int) -> int:
@@ -61,10 +62,10 @@ def runs(instances: list[Instance], workers: int) -> tuple[float, float, dict[st
         list(executor.map(ready, range(4 * workers)))  # starting is not running
     wall, spent = time.perf_counter(), processor_seconds()
     for agent in BUILT_IN:
-        made = run_many(
+        made = run_lines(
             map(Job, instances), partial(agent_for, agent), sandbox_for, executor=executor
         )
-        e5[agent] = [run.extra["e5"] for run in made]
+        e5[agent] = [loads(line.text)["extra"]["e5"] for line in made]
     wall = time.perf_counter() - wall
     if executor:
         executor.shutdown()

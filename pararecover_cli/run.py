@@ -29,14 +29,15 @@ from pararecover_cli.with_model import (
     choose_environment,
 )
 from pararecover_core.execute import ROUND_LIMIT, OutcomeKind
-from pararecover_core.records import Instance, Replan, Trajectory
+from pararecover_core.records import Instance, Replan
 from pararecover_core.runs import (
     CHUNK,
     EnvironmentKind,
     Failed,
     Job,
+    Line,
     replan_many,
-    run_many,
+    run_lines,
 )
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="File with instances.")]
@@ -97,7 +98,7 @@ def run(
     simulated = env is EnvironmentKind.SIMULATED
 
     def work(who: Chosen, found: Iterator[Instance], executor: Executor | None) -> _Made:
-        return run_many(
+        return run_lines(
             (Job(each, first.get(each.key)) for each in found),
             who.factory,
             environment,
@@ -136,7 +137,7 @@ def replan(
 
 
 _Made = (
-    Generator[Trajectory, None, None] | Generator[Replan | Failed, None, None]
+    Generator[Line, None, None] | Generator[Replan | Failed, None, None]
 )  # what an agent made of its instances, in their order
 
 
@@ -196,8 +197,8 @@ def _take(
     with progress(f"{name} on {target.file.name}", total) as step:
         for record in made:
             step()
-            if isinstance(record, Trajectory) and record.outcome == OutcomeKind.UNAVAILABLE:
-                record = Failed(kept[record.instance], record.rounds[-1].thought)
+            if isinstance(record, Line) and record.outcome == OutcomeKind.UNAVAILABLE:
+                record = Failed(kept[record.instance], record.said)
             if isinstance(record, Failed):
                 _say(record)
                 kept.pop(record.instance.key, None)
@@ -206,7 +207,10 @@ def _take(
             instance = kept.pop(record.instance)
             if not target.lean:
                 records.add(instance)
-            records.add(record)
+            if isinstance(record, Line):
+                records.add_line(record.instance, record.agent, record.text)
+            else:
+                records.add(record)
             done += 1
     return done, failed
 

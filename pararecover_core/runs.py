@@ -22,8 +22,9 @@ from pararecover_core.execute import (
     replan,
     run,
 )
+from pararecover_core.literals import dumps
 from pararecover_core.parallel import ordered
-from pararecover_core.records import Instance, Replan, Trajectory
+from pararecover_core.records import Instance, Replan, Trajectory, to_data
 from pararecover_core.replay import ReplayEnvironment
 from pararecover_core.sandbox.environment import SandboxEnvironment
 from pararecover_core.sandbox.registry import tools
@@ -103,6 +104,56 @@ def run_many(
         _run, agent=agent, environment=environment, round_limit=round_limit, cancelled=cancelled
     )
     yield from ordered(work, jobs, executor, chunk=chunk, ahead=_ahead(chunk))
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A run as the line of a file, written where it was made: cheap to send between processes.
+
+    Attributes:
+        instance: Key of its instance.
+        outcome: How it ended.
+        said: What was said last, for runs that got no answer.
+        text: The record as JSON, with its line end.
+    """
+
+    instance: str
+    agent: str
+    outcome: str
+    said: str
+    text: bytes
+
+
+def as_line(trajectory: Trajectory) -> Line:
+    """A run as a line."""
+    text = dumps(to_data(trajectory)).encode("utf-8", "replace") + b"\n"
+    said = trajectory.rounds[-1].thought
+    return Line(trajectory.instance, trajectory.agent, trajectory.outcome, said, text)
+
+
+def run_lines(
+    jobs: Iterable[Job],
+    agent: AgentFactory,
+    environment: EnvironmentFactory,
+    *,
+    round_limit: int = ROUND_LIMIT,
+    executor: Executor | None = None,
+    chunk: int = CHUNK,
+) -> Generator[Line, None, None]:
+    """As ``run_many``, each run as a line."""
+    work = partial(
+        _run_line, agent=agent, environment=environment, round_limit=round_limit, cancelled=None
+    )
+    yield from ordered(work, jobs, executor, chunk=chunk, ahead=_ahead(chunk))
+
+
+def _run_line(
+    job: Job,
+    agent: AgentFactory,
+    environment: EnvironmentFactory,
+    round_limit: int,
+    cancelled: Callable[[], bool] | None,
+) -> Line:
+    return as_line(_run(job, agent, environment, round_limit, cancelled))
 
 
 def _ahead(chunk: int) -> int:
