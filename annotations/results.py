@@ -48,7 +48,7 @@ from pararecover_core.scores import efficacy, tool_use_efficiency
 if TYPE_CHECKING:
     from annotations.store import Store
 
-__all__ = ["REPORTS", "Wanted", "load", "make", "scorers"]
+__all__ = ["REPORTS", "Wanted", "agents", "load", "make", "scorers"]
 
 REPORTS: dict[str, str] = {
     "leaderboard": "Leaderboard (table 2)",
@@ -98,6 +98,13 @@ def scorers(store: "Store") -> list[str]:
     people = [name for name in names if name.startswith(HUMAN)]
     judges = [name for name in names if not name.startswith(HUMAN)]
     return [*judges, *([GOLD] if people else []), *people]
+
+
+def agents(store: "Store") -> list[str]:
+    """Names of the agents with answers or runs, in order."""
+    query = "SELECT agent FROM replan UNION SELECT agent FROM trajectory ORDER BY agent"
+    with store.read() as db:
+        return [row["agent"] for row in db.execute(query) if row["agent"]]
 
 
 class _Kept:

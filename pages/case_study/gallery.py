@@ -20,7 +20,6 @@ def show() -> None:
     kept = case_studies.gallery(store)
     shipped = case_studies.example(store)
     runs = case_studies.candidates(store, reader=session.user().name, limit=_MOST)
-    st.subheader("Case studies", anchor=False)
     if not kept and shipped is None and not runs:
         _nothing()
         return

@@ -36,9 +36,9 @@ def chart(report: Report, *, log: bool = False, columns: tuple[str, ...] = ()) -
         for name, cell in zip(report.columns, row.cells, strict=True)
         if name in chosen and not math.isnan(cell.value) and (cell.value > 0 or not log)
     ]
-    order = list(dict.fromkeys(row.labels[-1] for row in report.rows))
+    order = list(dict.fromkeys(row.labels[-1] for row in report.rows if row.labels[-1] != "Total"))
     y = {"field": "row", "type": "nominal", "sort": order, "title": None,
-         "axis": {"labelLimit": 220}}  # fmt: skip
+         "scale": {"domain": order}, "axis": {"labelLimit": 220}}  # fmt: skip
     offset = {"field": "column", "sort": list(chosen)}
     colour = {
         "field": "column", "type": "nominal", "sort": list(chosen), "title": None,
@@ -47,13 +47,17 @@ def chart(report: Report, *, log: bool = False, columns: tuple[str, ...] = ()) -
     x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": None}
     bar: dict[str, Any] = {"mark": {"type": "bar"}, "encoding": {"x": x}}
     if log:
-        x["scale"] = {"type": "log", "domainMin": 0.8}
+        x["scale"] = {"type": "log", "domainMin": 0.8, "nice": False}
         x["title"] = "Frequency (log)"
         bar["encoding"]["x2"] = {"datum": 0.8}
     whisker = {
         "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "rule", "color": "#18202B"},
-        "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}},
+        "mark": {"type": "rule"},
+        "encoding": {
+            "x": {"field": "low", "type": "quantitative"},
+            "x2": {"field": "high"},
+            "color": {"value": "#18202B"},
+        },
     }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",

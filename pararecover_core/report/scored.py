@@ -145,7 +145,8 @@ def _sums(
         known = ~np.isnan(columns[:, column])
         sums[:, column] = np.bincount(place[known], columns[known, column], size)
         counts[:, column] = np.bincount(place[known], minlength=size)
-    return sums.reshape(*shape, -1), counts.reshape(*shape, -1)
+    full = (*shape, columns.shape[1])
+    return sums.reshape(full), counts.reshape(full)
 
 
 def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> Floats:

@@ -21,7 +21,7 @@ from pararecover_core.report.scored import (
     paired_test,
 )
 from pararecover_core.report.table import Cell, Report, Row
-from pararecover_core.rubric import DIMENSIONS
+from pararecover_core.rubric import DIMENSIONS, JUDGED
 from pararecover_core.taxonomy import ErrorType
 
 LEVELS = (1, 2)
@@ -111,11 +111,16 @@ def _passed(means: Means, group: int, query: str = "") -> Cell:
     return Cell(value, int(means.runs[group]), low=low, high=high, link=query)
 
 
+_JUDGED = [DIMENSIONS.index(name) for name in JUDGED]
+
+
 def _notes(scored: Scored, resamples: int) -> list[str]:
-    notes = [f"Scores by {scored.scorer}." if scored.scorer else ""]
+    covered = int(np.count_nonzero(~np.isnan(scored.values[:, _JUDGED]).all(axis=1)))
+    words = f"Scores by {scored.scorer}" if scored.scorer else "Scores"
+    notes = [f"{words} of {covered:,} of {len(scored.agent):,} replans."]
     if resamples:
         notes.append(f"Intervals: 95%, {resamples:,} bootstrap resamples of queries.")
-    return [note for note in notes if note]
+    return notes
 
 
 def _lacking(scored: Scored, means: Means, levels: Sequence[int]) -> list[str]:
@@ -203,7 +208,7 @@ def change(before: float, after: float) -> str:
 
 
 def cross_judge(first: Scored, second: Scored, *, resamples: int = RESAMPLES) -> Report:
-    """Avg by agent and level by two judges, on the replans that both scored.
+    """Avg by agent and level by two judges, on the cells that both scored.
 
     Args:
         first: Scores of one judge.
@@ -212,10 +217,16 @@ def cross_judge(first: Scored, second: Scored, *, resamples: int = RESAMPLES) ->
 
     Source: paper table 6.
     """
-    judged = [i for i, name in enumerate(DIMENSIONS) if name not in ("S5", "E5")]
-    there = [~np.isnan(one.values[:, judged]).all(axis=1) for one in (first, second)]
-    both = np.logical_and(there[0], there[1])
-    sides = [_by_agent(one.where(both), LEVELS, resamples) for one in (first, second)]
+    lacks = np.isnan(first.values) | np.isnan(second.values)
+    both = np.asarray(~lacks[:, _JUDGED].all(axis=1), dtype=np.bool_)
+    sides = [
+        _by_agent(
+            msgspec.structs.replace(one, values=np.where(lacks, np.nan, one.values)).where(both),
+            LEVELS,
+            resamples,
+        )
+        for one in (first, second)
+    ]
     names = [_short(first.scorer), _short(second.scorer)]
     count = len(first.agents)
     rows = []
@@ -229,7 +240,7 @@ def cross_judge(first: Scored, second: Scored, *, resamples: int = RESAMPLES) ->
             rows.append(Row((name,), tuple(cells)))
     columns = [f"L{level} {name}" for level in LEVELS for name in names]
     notes = [
-        f"Avg on the {int(both.sum()):,} replans that both judges scored.",
+        f"Avg on {int(both.sum()):,} replans, on the cells that both judges scored.",
         *(_ranks(rows, place, level) for place, level in enumerate(LEVELS)),
     ]
     return Report(
