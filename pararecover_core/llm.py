@@ -38,7 +38,6 @@ LADDER = ("json_schema", "json_object+schema", "json_object", "text")
 MORE_TOKENS = 4
 """How much longer an answer may be that was cut: asked once more."""
 
-_JSON = {"content-type": "application/json"}
 _LONGEST_PAUSE = 60.0
 _GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
@@ -227,11 +226,18 @@ class _Run:
         limit = self._endpoint.per_minute
         self._limiter = AsyncLimiter(1, 60 / limit) if limit else None
         self._end = asyncio.Event()
+        self._url = f"{self._endpoint.base_url}/chat/completions"
+        self._http = openai.DefaultAioHttpClient(
+            trust_env=not self._endpoint.local,
+            timeout=self._endpoint.timeout,
+            limits=httpx2.Limits(max_connections=self._endpoint.concurrency + 1),
+        )
 
     async def all(self) -> None:
         """Ask everything."""
         async with AsyncExitStack() as stack:
-            self._client = await stack.enter_async_context(_client(self._endpoint))
+            client = await stack.enter_async_context(_client(self._endpoint, self._http))
+            self._headers = _headers(client)
             workers = [asyncio.create_task(self._work()) for _ in range(self._endpoint.concurrency)]
             watch = asyncio.create_task(self._watch(workers))
             try:
@@ -378,22 +384,18 @@ class _Run:
 
     async def _once(self, request: Request, rung: int, more_tokens: int) -> Completion:
         endpoint, began = self._endpoint, time.monotonic()
+        body = dumps(self._model.body(request, rung, more_tokens)).encode("utf-8", "replace")
         try:
             async with asyncio.timeout(endpoint.timeout):
-                reply = await self._client.post(  # create() takes longer than all the rest
-                    "/chat/completions",
-                    content=dumps(self._model.body(request, rung, more_tokens)).encode(),
-                    cast_to=httpx2.Response,
-                    options={"headers": _JSON},
-                )
-        except (TimeoutError, openai.APITimeoutError) as error:
+                reply = await self._http.post(self._url, content=body, headers=self._headers)
+        except (TimeoutError, httpx2.TimeoutException) as error:
             if time.monotonic() - began < endpoint.timeout / 2:  # a refused connection, too
                 raise _no_connection(endpoint, error) from error
             raise timed_out(endpoint.timeout) from error
-        except openai.APIStatusError as error:
-            raise status_failure(error) from error
-        except openai.APIError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _no_connection(endpoint, error) from error
+        if reply.status_code >= 400:
+            raise status_failure(reply.status_code, reply.content, reply.headers)
         found = read_reply(reply.content, reply.headers.get("content-type", ""))
         raw, said = self._clean(found.raw), self._clean(found.error)
         return msgspec.structs.replace(found, raw=raw, error=said)
@@ -404,21 +406,21 @@ def _no_connection(endpoint: Endpoint, error: BaseException) -> Again:
     return Again(Status.ENDPOINT_ERROR, f"no connection to {endpoint.base_url}: {said}")
 
 
-def _client(endpoint: Endpoint) -> openai.AsyncOpenAI:
-    """A client that retries nothing by itself; to this machine it goes past any proxy.
+def _client(endpoint: Endpoint, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+    """A client on a transport: it knows the headers, key and organisation among them.
 
-    Its transport is aiohttp: the usual one takes twice the processor time.
+    Questions go over its transport by ourselves: retries, deadlines and failures are ours, and
+    its own way takes more processor time than everything else together. The transport is aiohttp,
+    past any proxy where the endpoint is on this machine.
     """
     return openai.AsyncOpenAI(
-        api_key=endpoint.key.reveal(),
-        base_url=endpoint.base_url,
-        max_retries=0,
-        timeout=endpoint.timeout,
-        http_client=openai.DefaultAioHttpClient(
-            trust_env=not endpoint.local,
-            limits=httpx2.Limits(max_connections=endpoint.concurrency + 1),
-        ),
+        api_key=endpoint.key.reveal(), base_url=endpoint.base_url, http_client=http
     )
+
+
+def _headers(client: openai.AsyncOpenAI) -> dict[str, str]:
+    given = {**client.default_headers, **client.auth_headers}
+    return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
 def http_client(endpoint: Endpoint) -> httpx2.Client:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import openai
 import orjson
 
 from pararecover_core.completions import Completion, Status, Usage
@@ -85,14 +84,19 @@ def timed_out(seconds: float) -> Again:
     return Again(Status.TIMED_OUT, f"no answer within {seconds:g} s", tries=_ONCE)
 
 
-def status_failure(error: openai.APIStatusError) -> Exception:
-    """What an HTTP status calls for.
+def status_failure(status: int, body: bytes, headers: Mapping[str, str]) -> Exception:
+    """What an HTTP status from 400 calls for.
+
+    Args:
+        status: The status.
+        body: What came with it: an error as OpenAI writes it, or anything.
+        headers: The reply's headers, names in any case.
 
     Returns:
         ``Fatal``, ``Again`` or ``Unfit``.
     """
-    status, code = error.status_code, str(getattr(error, "code", "") or "")
-    text = f"HTTP {status}: {' '.join(str(error).split())[:300]}"
+    said, code = _error_in(body)
+    text = f"HTTP {status}: {' '.join(said.split())[:300]}"
     if status in (401, 402) or code in _STOP_CODES:
         return Fatal(text, always=True)
     if status in (403, 404):
@@ -101,11 +105,26 @@ def status_failure(error: openai.APIStatusError) -> Exception:
     if status in (400, 422) or (status in (500, 501) and form == "schema"):
         return Unfit(text, "context" if _too_long(text, code) else form)
     if status in _AGAIN or status >= 500:
-        wait = retry_after(error.response.headers)
+        wait = retry_after(headers)
         busy = status in (429, 503, 529)
         doubt = status in (500, 501)
         return Again(Status.ENDPOINT_ERROR, text, wait=wait, busy=busy, form=doubt)
     return Again(Status.ENDPOINT_ERROR, text, tries=0)
+
+
+def _error_in(body: bytes) -> tuple[str, str]:
+    """Message and code of an error; the text itself where it is none that we know."""
+    text = body.decode("utf-8", "replace")
+    try:
+        data = orjson.loads(body)
+    except ValueError:
+        return text, ""
+    error = data.get("error", data) if isinstance(data, dict) else data
+    if not isinstance(error, dict):
+        return str(error), ""
+    codes = (str(error.get("code") or ""), str(error.get("type") or ""))
+    code = next((c for c in codes if c in _STOP_CODES), codes[0])
+    return str(error.get("message") or error.get("detail") or text), code
 
 
 def _form_named(text: str) -> str:
