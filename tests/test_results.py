@@ -1,239 +1,125 @@
-"""Reports from a database: any scorer, kept up to date, and the commands that print them."""
-
-import json
-import shutil
-
 import pytest
-from streamlit.testing.v1 import AppTest
-from typer.testing import CliRunner
 
-from annotations import results
-from annotations.results import REPORTS, Wanted
-from annotations.store import ScoreEntry, Store
-from pages.results.table import html
-from pararecover_cli.main import cli
-from pararecover_core.errors import InputError
-from pararecover_core.report import Cell, Report, Row
-from pararecover_core.report.counts import distribution_tables
-from pararecover_core.report.figures import chart, drawn
-from tests.paper_tables import TABLE_8, TABLE_10, TABLE_11, table
+from pararecover_core.findings import ResultState, result_state
 
-JUDGE = "judge:judge-a@v1"
-
-
-@pytest.fixture
-def store(sample_database, tmp_path):
-    path = tmp_path / "study.db"
-    shutil.copy(sample_database, path)
-    return Store(path)
-
-
-def score(store, replan, dimension, value, scorer=JUDGE, base=0):
-    entry = ScoreEntry(
-        event=f"{replan}{dimension}{scorer}{base}",
-        replan=replan,
-        dimension=dimension,
-        scorer=scorer,
-        value=value,
-        base_revision=base,
-        action="score" if value is not None else "clear",
-    )
-    return store.append([entry])
-
-
-def test_the_scorers_and_a_report_of_each(store):
-    assert results.scorers(store) == [JUDGE, "gold", "human:ann", "human:ben"]
-    for scorer in results.scorers(store):
-        made = results.make(store, Wanted("leaderboard", scorer, resamples=0))[0]
-        assert [row.labels[0] for row in made.rows][:2] == ["agent-a", "agent-b"]
-    for name in set(REPORTS) - {"cross-judge"}:
-        assert results.make(store, Wanted(name, resamples=50))[0].rows
-
-
-def test_means_are_those_of_the_log(store):
-    """S1 of agent-a at LEVEL-1 by hand from SQL; the report's SI is the mean of five such."""
-    with store.read() as db:
-        query = (
-            "SELECT s.dimension, AVG(s.value) FROM score_current s"
-            " JOIN replan r ON r.key = s.replan JOIN instance i ON i.key = r.instance"
-            " WHERE s.scorer = ? AND r.agent = 'agent-a' AND i.level = 1 GROUP BY s.dimension"
-        )
-        means = {row[0]: row[1] for row in db.execute(query, (JUDGE,))}
-        s5 = db.execute(
-            "SELECT AVG(r.s5) FROM replan r JOIN instance i ON i.key = r.instance"
-            " WHERE r.agent = 'agent-a' AND i.level = 1"
-        ).fetchone()[0]
-    wanted = 100 * (sum(means[f"S{n}"] for n in range(1, 5)) + s5) / 5
-    made = results.make(store, Wanted("leaderboard", JUDGE, resamples=0))[0]
-    assert made.rows[0].cells[0].value == pytest.approx(wanted)
-
-
-def test_new_scores_are_taken_in(store):
-    before = results.load(store, JUDGE)
-    with store.read() as db:
-        fresh = db.execute(
-            "SELECT key FROM replan WHERE key NOT IN (SELECT replan FROM score_log) LIMIT 1"
-        ).fetchone()["key"]
-    score(store, fresh, "S1", 0.5)
-    after = results.load(store, JUDGE)
-    count = [int((~(one.values[:, 0] != one.values[:, 0])).sum()) for one in (before, after)]
-    assert count[1] == count[0] + 1
-    score(store, fresh, "S1", None, base=1)
-    again = results.load(store, JUDGE)
-    assert int((again.values[:, 0] == again.values[:, 0]).sum()) == count[0]
-
-
-def test_two_judges(store):
-    with pytest.raises(InputError, match="expected two judges"):
-        results.make(store, Wanted("cross-judge"))
-    with store.read() as db:
-        rows = db.execute(
-            "SELECT replan, dimension, value FROM score_current WHERE scorer = ?", (JUDGE,)
-        ).fetchall()
-    for row in rows[:200]:
-        score(store, row["replan"], row["dimension"], row["value"], "judge:other@1")
-    made = results.make(store, Wanted("cross-judge", resamples=0))[0]
-    assert made.columns[:2] == ("L1 judge-a@v1", "L1 other@1")
-    assert made.rows[0].cells[0].n == made.rows[0].cells[1].n
-
-
-def test_words_that_are_wrong_are_named(store):
-    for wanted, words in (
-        (Wanted("table-9"), "got 'table-9'"),
-        (Wanted("leaderboard", "judge:none"), "got 'judge:none'"),
-        (Wanted("leaderboard", "gold", agents=("nobody",)), "got nobody"),
-    ):
-        with pytest.raises(InputError, match=words):
-            results.make(store, wanted)
-
-
-def test_an_empty_database_has_reports_without_rows(tmp_path):
-    store = Store(tmp_path / "empty.db")
-    assert results.scorers(store) == []
-    for name in set(REPORTS) - {"cross-judge"}:
-        assert not any(
-            cell.n
-            for one in results.make(store, Wanted(name))
-            for r in one.rows
-            for cell in r.cells
-        )
-
-
-def test_table_10_and_11():
-    """Totals, counts and shares as printed, but table 11's third total (2,750 for 2,749)."""
-    counts = {(1, 1, kind): int(f[0]) for kind, f in table(TABLE_10).items() if kind != "Total"}
-    for kind, figures in table(TABLE_11).items():
-        if kind != "Total":
-            counts |= {(2, r + 1, kind): int(figures[2 * r]) for r in range(3)}
-    first, second = distribution_tables(counts)
-    rows = {row.labels[0]: row.cells for row in first.rows}
-    for kind, figures in table(TABLE_10).items():
-        assert rows[kind][0].value == int(figures[0])
-        assert rows[kind][1].value == pytest.approx(
-            float(figures[1]), abs=0.0101
-        )  # cut, not rounded
-    rows = {row.labels[0]: row.cells for row in second.rows}
-    for kind, figures in table(TABLE_11).items():
-        for place, figure in enumerate(figures):
-            wanted = 2749 if (kind, place) == ("Total", 4) else float(figure)
-            assert rows[kind][place].value == pytest.approx(wanted, abs=0.0151)
-    assert second.rows[-1].cells[4].value == 2749
+CASES = {
+    ResultState.EMPTY: [
+        "",
+        "  \n",
+        "null",
+        "None",
+        "[]",
+        "{}",
+        '""',
+        "''",
+        "[[]]",
+        '{"items": []}',
+        "{'filtered_items': []}",
+        '{"status": "success", "results": []}',
+        '{"data": null}',
+        '{"results": [], "count": 0}',
+        "No results found.",
+        "No matching items were found.",
+        "The search returned no results.",
+        "The tool returned an empty list.",
+        "返回结果为空",
+        "没有找到任何匹配的记录。",
+        "查询结果为空。",
+        "No elements were extracted using the selector.",
+        '"   "',
+        "[null]",
+        "There are no available flights on that date.",
+    ],
+    ResultState.TIMEOUT: [
+        "Timeout Error: no answer from the server",
+        "Timeout error: 30 s",
+        "Timeout: calendar",
+        "TimeoutError: deadline exceeded",
+        "Error: Request timed out after 30 seconds",
+        "Error: Timeout occurred",
+        "Request timeout",
+        '{"error":"timeout","after":30}',
+        "超时错误：服务器没有响应",
+        "Error: 操作超时",
+        "错误：请求超时，请稍后重试",
+        '{"status": "error", "message": "The request timed out."}',
+        "The tool call timed out.",
+        '{"status": "timeout"}',
+        "工具调用超时。",
+        "Error: time out",
+        "[Error] Connection timed-out",
+        '{"success": false, "message": "Time out while waiting"}',
+        "TIMEOUT",
+        "HTTP 504 Gateway Timeout",
+        "请求逾时",
+    ],
+    ResultState.ERROR: [
+        "Error: Missing required parameter 'city'.",
+        "ERROR: no such account",
+        "Error - bad date",
+        '{"error": "Invalid parameter \'x\'"}',
+        '{"status": "error", "message": "no"}',
+        "错误：参数 'date' 无效。",
+        "工具调用失败：缺少必要参数 city",
+        "Failed to open the valve.",
+        "Timer not found",
+        "Invalid date format.",
+        '{"success": false}',
+        "ValueError: bad value",
+        "{'error': 'Unknown parameter'}",
+        "Unable to locate the shelf.",
+        "无法完成操作",
+        "未找到名为 front door 的设备",
+        "The requested order does not exist.",
+        "404 Not Found",
+        "The call failed because the list is not sorted.",
+        '{"error": "cut off here and never clo',
+        "调用失败",
+        "Execution result: an error occurred",
+        "The timer is still active.",
+        "Exception: division by zero",
+        '{"status": "failed", "reason": "locked"}',
+        "Could not connect to the printer.",
+        "Missing parameter: city",
+        '[{"error": "bad id"}]',
+    ],
+    ResultState.OK: [
+        "Successfully measured 200 grams.",
+        "The log was read; no errors were found.",
+        "Completed without errors.",
+        "No errors found in the file.",
+        "20",
+        "true",
+        "false",
+        "0",
+        '{"errors": [], "rows": 12}',
+        '{"error": null, "value": 3}',
+        '{"status": "success"}',
+        "[1, 2, 3]",
+        "成功测量了200克。",
+        "检查完成，没有错误。",
+        "Timeout set to 30 seconds.",
+        "The film about a failed robbery is on at nine.",
+        "Error log exported to errors.csv.",
+        '{"temperature": 21.5, "unit": "C"}',
+        "The backup ran without any errors.",
+        "The oven is at 180 degrees.",
+        "已将面粉加入碗中",
+        "zero-error calibration done: 0 errors",
+        '{"found": false}',
+        "The 2 rooms are free. Nothing else is booked.",
+        "查找完毕，未发现错误",
+        '{"success": true, "message": "No timeout occurred"}',
+        '["milk"]',
+        '"OK"',
+        "Note: the parcel was already paid.",
+        "Error-free run: 12 rows checked.",
+    ],
+}
 
 
-def test_table_8_has_its_columns(store):
-    made = results.make(store, Wanted("judge-free"))[0]
-    assert len(next(iter(table(TABLE_8).values()))) == 8  # four figures a level
-    assert made.columns[:4] == ("Tool Use Eff.", "E5", "Invalid DAG Rate", "Pass@1")
-    rows = {row.labels[:2]: row.cells for row in made.rows}
-    # agent-b at LEVEL-1: E5 6/18 and, at the limit of 40 rounds, 0; one of two passes
-    assert rows["agent-b", "1"][1].value == pytest.approx(100 * (6 / 18) / 2)
-    assert rows["agent-b", "1"][3].value == 50
-
-
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_pictures(kind, store):
-    made = results.make(store, Wanted("frequency"))[0]
-    data = drawn(chart(made, log=True), kind)
-    assert data.startswith({"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}[kind])
-
-
-def test_a_hostile_name_is_text_in_the_table():
-    cell = Cell(1.0, 3, low=0.5, high=1.5, link='agent="><b>')
-    report = Report("<b>T", ("Model",), ("L1 <i>",), (Row(("<script>x",), (cell,)),), (2,))
-    page = html(report, intervals=True, page="trajectories")
-    assert "<script>" not in page
-    assert "<b>" not in page.replace("<b>T", "")
-    assert "&lt;script&gt;x" in page
-    assert "[0.50, 1.50]" in page
-
-
-def run(*words):
-    return CliRunner().invoke(cli, ["report", *words])
-
-
-def test_commands_print_each_table(store, tmp_path):
-    db = str(store.path)
-    for name in ("leaderboard", "error-types", "agreement", "training", "e5-pass1", "frequency"):
-        done = run(name, "--db", db, "--format", "markdown")
-        assert done.exit_code == 0, done.output
-        assert done.output.startswith("**")
-    for name in ("judge-free", "distribution"):
-        assert run(name, "--db", db).exit_code == 0
-    picture = tmp_path / "lead.svg"
-    done = run("leaderboard", "--db", db, "--json", "--figure", str(picture), "--scorer", "gold")
-    assert json.loads(done.output)["title"] == "Leaderboard"
-    assert picture.read_bytes().startswith(b"<svg")
-    assert "a name that ends in" in str(
-        run("frequency", "--db", db, "--figure", "x.docx").exception
-    )
-    assert "a database" in str(run("leaderboard", "--db", str(tmp_path / "no.db")).exception)
-
-
-def page_of(name, path, monkeypatch, **query):
-    monkeypatch.setenv("PARARECOVER_DB", str(path))
-
-    def script(name):
-        from importlib import import_module
-
-        from ui import session
-        from ui.access import Role, User
-
-        session.enter(User("Ada", Role.ADMIN))
-        import_module(f"pages.{name}").render()
-
-    test = AppTest.from_function(script, args=(name,), default_timeout=30)
-    for key, value in query.items():
-        test.query_params[key] = value
-    import streamlit as st
-
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    return test.run()
-
-
-def test_the_pages_render(store, monkeypatch):
-    made = page_of("results", store.path, monkeypatch, report="training")
-    assert not made.exception
-    assert made.selectbox(key="rs_report").value == "training"
-    made = page_of("case_study", store.path, monkeypatch)
-    assert not made.exception
-    assert made.button(key="cs_example")
-    made = page_of("case_study", store.path, monkeypatch, item="1474b3e11aef")
-    assert not made.exception
-    made.text_input(key="cs_name_1474b3e11aef_").set_value("Mine").run()
-    made.button(key="cs_save").click().run()
-    assert not made.exception
-    from annotations.case_studies import gallery
-
-    assert [one.name for one in gallery(store)] == ["Mine"]
-
-
-def test_pages_of_an_empty_database_say_what_to_do(tmp_path, monkeypatch):
-    path = tmp_path / "empty.db"
-    Store(path)
-    for name in ("results", "case_study"):
-        made = page_of(name, path, monkeypatch)
-        assert not made.exception
-        assert "yet" in " ".join(
-            str(one.value) for one in made.get("html") if hasattr(one, "value")
-        )
+@pytest.mark.parametrize(
+    ("text", "state"), [(text, state) for state, texts in CASES.items() for text in texts]
+)
+def test_state_of_a_result(text, state):
+    assert result_state(text) is state
