@@ -24,6 +24,7 @@ from annotations.search import (
     search,
 )
 from annotations.search_links import from_query, to_query
+from pararecover_core.errors import StoreError
 from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.rubric import DIMENSIONS
 from pararecover_core.scores import efficacy
@@ -209,12 +210,17 @@ def _facets(found: Facets) -> Data:
 
 
 def _open(store: "Store", key: str, reader: str) -> Opened | None:
-    row = find(store, key, reader=reader)
+    row, run = find(store, key, reader=reader), None
+    if row is None:
+        row, run = _of_run(store, key, reader)
     if row is None:
         return None
     instance = store.instance(row.instance)
     replan = store.replan(row.replan) if row.replan else None
-    run = None if row.hidden or not row.agent else rounds.run_of(store, row.instance, row.agent)
+    if row.hidden:
+        run = None
+    elif run is None and row.agent:
+        run = rounds.run_of(store, row.instance, row.agent)
     return Opened(
         row,
         instance,
@@ -223,6 +229,22 @@ def _open(store: "Store", key: str, reader: str) -> Opened | None:
         rounds.rounds_of(store, instance, replan, run=run),
         () if row.hidden else _others(store, row.instance, reader),
     )
+
+
+def _of_run(store: "Store", key: str, reader: str) -> tuple[Row | None, Trajectory | None]:
+    """The row of the answer that a run began with, else of its instance, and the run."""
+    try:
+        run = store.trajectory(key)
+    except StoreError:
+        return None, None
+    query = (
+        "SELECT key FROM replan WHERE instance = :instance AND agent = :agent "
+        "ORDER BY key = :first DESC, n LIMIT 1"
+    )
+    names = {"instance": run.instance, "agent": run.agent, "first": run.extra.get("replan")}
+    with store.read() as db:
+        found = db.execute(query, names).fetchone()
+    return find(store, found["key"] if found else run.instance, reader=reader), run
 
 
 def _others(store: "Store", instance: str, reader: str) -> tuple[tuple[str, str], ...]:
@@ -269,6 +291,8 @@ def _e5(opened: Opened) -> str:
         return "E5 unknown: the optimum is not given"
     if not run.success:
         return f"E5 = 0: {run.outcome or 'the run failed'}"
+    if run.extra.get("correct") is False:
+        return "E5 = 0: the response was reached, but its answer is not right"
     return f"E5 = min(1, {optimal} / {count}) = {value:.2f}"
 
 

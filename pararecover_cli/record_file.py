@@ -24,8 +24,9 @@ from pararecover_cli.check import printable
 from pararecover_core.errors import InputError
 from pararecover_core.formats import read
 from pararecover_core.formats.items import Answer, Reject
-from pararecover_core.literals import dumps, loads
-from pararecover_core.records import Instance, Record, Replan, Trajectory, to_data
+from pararecover_core.literals import loads
+from pararecover_core.records import Instance, Record, Replan, Trajectory
+from pararecover_core.runs import Line, line_of
 
 STOPPED = 130
 """Exit code after Ctrl-C."""
@@ -97,13 +98,13 @@ class RecordFile:
 
     Attributes:
         instances: Keys of the instances in it.
-        done: (instance, agent) of the replans and trajectories in it.
+        done: (kind, instance, agent) of the replans and trajectories in it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.instances: set[str] = set()
-        self.done: set[tuple[str, str]] = set()
+        self.done: set[tuple[str, str, str]] = set()
         self._file: BinaryIO = path.open("ab+")
         self._take_up()
 
@@ -129,7 +130,8 @@ class RecordFile:
         if data["kind"] == "instance":
             self.instances.add(str(data.get("key")))
         else:
-            self.done.add((str(data.get("instance")), str(data.get("agent"))))
+            names = str(data["kind"]), str(data.get("instance")), str(data.get("agent"))
+            self.done.add(names)
 
     def add(self, record: Record) -> None:
         """Write a record; an instance that is there already is passed over."""
@@ -138,13 +140,22 @@ class RecordFile:
                 return
             self.instances.add(record.key)
         elif isinstance(record, Replan | Trajectory):
-            self.done.add((record.instance, record.agent))
-        self._file.write(dumps(to_data(record)).encode("utf-8", "replace") + b"\n")
+            kind = "replan" if isinstance(record, Replan) else "trajectory"
+            self.done.add((kind, record.instance, record.agent))
+        self._file.write(line_of(record))
 
-    def add_line(self, instance: str, agent: str, text: bytes) -> None:
-        """Write a run that is a line already."""
-        self.done.add((instance, agent))
-        self._file.write(text)
+    def add_line(self, line: Line, *, answers: bool) -> None:
+        """Write a run that is a line already, its first answer before it unless that is there."""
+        names = line.instance, line.agent
+        if answers and line.answer and ("replan", *names) not in self.done:
+            self.done.add(("replan", *names))
+            self._file.write(line.answer)
+        self.done.add(("trajectory", *names))
+        self._file.write(line.text)
+
+    def count(self, kind: str) -> int:
+        """How many replans or trajectories are in it."""
+        return sum(found == kind for found, _, _ in self.done)
 
     def close(self) -> None:
         """Put everything on disk."""
@@ -232,8 +243,8 @@ def by_instance(path: Path) -> dict[str, Replan]:
     return found
 
 
-def waiting(found: Iterable[Instance], file: RecordFile, agent: str) -> Iterator[Instance]:
-    """Instances that an agent has not finished; each is written beside what it leads to."""
-    for instance in found:
-        if (instance.key, agent) not in file.done:
-            yield instance
+def waiting(
+    found: Iterable[Instance], file: RecordFile, kind: str, agent: str
+) -> Iterator[Instance]:
+    """Instances for which a file has no replan, or no trajectory, of an agent."""
+    return (each for each in found if (kind, each.key, agent) not in file.done)

@@ -50,7 +50,8 @@ _FewShot = Annotated[
 _Limit = Annotated[int, typer.Option(min=0, help="Only the first N instances; 0: all.")]
 _Workers = Annotated[int, typer.Option(min=1, help="Processes; threads where a model is asked.")]
 _Lean = Annotated[
-    bool, typer.Option("--lean", help="Leave the instances themselves out of the file.")
+    bool,
+    typer.Option("--lean", help="Leave instances, and the first answers of runs, out of the file."),
 ]
 
 
@@ -109,7 +110,9 @@ def run(
 
     who = [choose_agent(name, model, few_shot) for name in agent]
     threads = simulated or any(each.waits for each in who)
-    _write(_Target(file, out, limit, lean, "runs"), who, work, workers, threads=threads)
+    _write(
+        _Target(file, out, limit, lean, "runs", "trajectory"), who, work, workers, threads=threads
+    )
 
 
 def replan(
@@ -133,7 +136,9 @@ def replan(
 
     who = [choose_agent(name, model, few_shot) for name in agent]
     threads = any(each.waits for each in who)
-    _write(_Target(file, out, limit, lean, "answers"), who, work, workers, threads=threads)
+    _write(
+        _Target(file, out, limit, lean, "answers", "replan"), who, work, workers, threads=threads
+    )
 
 
 _Made = (
@@ -149,6 +154,7 @@ class _Target(NamedTuple):
     limit: int
     lean: bool
     what: str
+    kind: str
 
 
 def _write(
@@ -168,14 +174,16 @@ def _write(
         for who in agents:
             kept: dict[str, Instance] = {}
             found = islice(instances(target.file), target.limit or None)
-            made = work(who, _keeping(waiting(found, records, who.name), kept), executor)
+            made = work(
+                who, _keeping(waiting(found, records, target.kind, who.name), kept), executor
+            )
             try:
                 done, lost = _take(target, who.name, made, kept, records)
             except KeyboardInterrupt:
                 made.close()
-                raise stopped(len(records.done), target.what, target.out) from None
+                raise stopped(records.count(target.kind), target.what, target.out) from None
             failed += lost
-            held = f"{target.out} holds {len(records.done):,}"
+            held = f"{target.out} holds {records.count(target.kind):,}"
             typer.echo(f"{done:,} {target.what} by {who.name}; {held}", err=True)
     if failed:
         raise typer.Exit(1)
@@ -208,7 +216,7 @@ def _take(
             if not target.lean:
                 records.add(instance)
             if isinstance(record, Line):
-                records.add_line(record.instance, record.agent, record.text)
+                records.add_line(record, answers=not target.lean)
             else:
                 records.add(record)
             done += 1

@@ -24,7 +24,15 @@ from pararecover_core.execute import (
 )
 from pararecover_core.literals import dumps
 from pararecover_core.parallel import ordered
-from pararecover_core.records import Instance, Replan, Trajectory, to_data
+from pararecover_core.records import (
+    Instance,
+    Record,
+    Replan,
+    Trajectory,
+    as_text,
+    replan_key,
+    to_data,
+)
 from pararecover_core.replay import ReplayEnvironment
 from pararecover_core.sandbox.environment import SandboxEnvironment
 from pararecover_core.sandbox.registry import tools
@@ -86,7 +94,7 @@ def run_many(
 ) -> Generator[Trajectory, None, None]:
     """Runs in the order of the jobs, with their scores; see ``measured``.
 
-    A run that starts from an answer names its key as ``replan`` in ``extra``.
+    Each run names the key of the answer that it begins with as ``replan`` in ``extra``.
 
     Args:
         jobs: N jobs, read as they are needed.
@@ -114,6 +122,8 @@ class Line(msgspec.Struct, frozen=True):
         outcome: How it ended.
         said: What was said last, for runs that got no answer.
         text: The record as JSON, with its line end.
+        answer: The run's first answer as another such line, b"" where it was given before.
+        answer_key: Key of that answer, "" where there is none.
     """
 
     instance: str
@@ -121,13 +131,40 @@ class Line(msgspec.Struct, frozen=True):
     outcome: str
     said: str
     text: bytes
+    answer: bytes = b""
+    answer_key: str = ""
 
 
-def as_line(trajectory: Trajectory) -> Line:
-    """A run as a line."""
-    text = dumps(to_data(trajectory)).encode("utf-8", "replace") + b"\n"
-    said = trajectory.rounds[-1].thought
-    return Line(trajectory.instance, trajectory.agent, trajectory.outcome, said, text)
+def as_line(trajectory: Trajectory, answer: Replan | None = None) -> Line:
+    """A run as a line, its first answer as another."""
+    return Line(
+        trajectory.instance,
+        trajectory.agent,
+        trajectory.outcome,
+        trajectory.rounds[-1].thought,
+        line_of(trajectory),
+        line_of(answer) if answer else b"",
+        answer.key if answer else "",
+    )
+
+
+def line_of(record: Record) -> bytes:
+    """A record as JSON with its line end."""
+    return dumps(to_data(record)).encode("utf-8", "replace") + b"\n"
+
+
+def first_answer(trajectory: Trajectory) -> Replan | None:
+    """The answer that a run began with, None where the agent gave none that could be kept."""
+    if len(trajectory.rounds) < 2 or trajectory.rounds[1].plan.given is None:
+        return None
+    first = trajectory.rounds[1]
+    key = replan_key(
+        instance=trajectory.instance,
+        agent=trajectory.agent,
+        thought=first.thought,
+        plan=as_text(first.plan.given),
+    )
+    return Replan(key, trajectory.instance, trajectory.agent, first.thought, first.plan)
 
 
 def run_lines(
@@ -153,7 +190,8 @@ def _run_line(
     round_limit: int,
     cancelled: Callable[[], bool] | None,
 ) -> Line:
-    return as_line(_run(job, agent, environment, round_limit, cancelled))
+    made = _run(job, agent, environment, round_limit, cancelled)
+    return as_line(made, first_answer(made) if job.first is None else None)
 
 
 def _ahead(chunk: int) -> int:
@@ -177,9 +215,10 @@ def _run(
         cancelled=cancelled or _never,
     )
     scored = measured(job.instance, trajectory, round_limit)
-    if job.first is None:
+    answer = job.first or first_answer(scored)
+    if answer is None:
         return scored
-    return msgspec.structs.replace(scored, extra={**scored.extra, "replan": job.first.key})
+    return msgspec.structs.replace(scored, extra={**scored.extra, "replan": answer.key})
 
 
 def _never() -> bool:

@@ -10,6 +10,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+from annotations import browse
 from annotations.store import Store
 from pararecover_cli.main import cli
 from pararecover_core.formats import read
@@ -69,7 +70,8 @@ def test_the_same_command_makes_the_same_bytes(tmp_path):
 
 def test_a_run_file_holds_each_instance_once_and_a_run_by_each_agent(folder):
     instances = records(folder / "t.jsonl", Instance)
-    runs = records(folder / "t.jsonl", Trajectory)
+    runs, answers = records(folder / "t.jsonl", Trajectory), records(folder / "t.jsonl", Replan)
+    assert {run.extra["replan"] for run in runs} == {answer.key for answer in answers}
     assert len(instances) == len({i.key for i in instances}) == 28
     assert len(runs) == len({r.key for r in runs}) == 56
     given = records(folder / "l1.jsonl", Instance) + records(folder / "l2.jsonl", Instance)
@@ -85,11 +87,11 @@ def test_running_again_changes_nothing_and_a_cut_file_is_completed(folder, tmp_p
     result = pararecover("run", folder / "l1.jsonl", "--agent", "patch", "--out", target)
     assert target.read_bytes() == whole
     assert "0 runs by patch" in result.stderr
-    first = b"".join(whole.splitlines(keepends=True)[:9])
-    target.write_bytes(first + b'{"kind":"traj')
-    pararecover("run", folder / "l1.jsonl", "--agent", "patch", "--out", target)
     lines = whole.splitlines(keepends=True)
-    assert target.read_bytes() == b"".join(lines[:28])  # 14 instances, 14 runs by patch
+    for kept in (9, 10, 11):  # an instance, its first answer, its run
+        target.write_bytes(b"".join(lines[:kept]) + b'{"kind":"traj')
+        pararecover("run", folder / "l1.jsonl", "--agent", "patch", "--out", target)
+        assert target.read_bytes() == b"".join(lines[:42])  # 14 of each
 
 
 def test_lean_leaves_the_instances_out(folder, tmp_path):
@@ -141,10 +143,12 @@ def test_an_import_of_the_run_file_opens_its_trajectories(folder, tmp_path):
         for key in figure["keys"]
     }
     assert len(keys) == 56
-    for key in keys:
-        run = store.trajectory(key)
-        assert store.instance(run.instance).query
-        assert run.extra["e5"] is not None
+    for key in sorted(keys)[::7]:
+        _, opened, data = browse.respond(store, browse.View(item=key))
+        assert opened.run.key == key  # a report's key opens its very run
+        assert opened.instance.query
+        assert data["item"]["kind"] == "run"
+        assert (data["item"]["e5"].startswith("E5 = 0")) == (opened.run.extra["e5"] == 0)
 
 
 def test_every_figure_of_the_report_comes_from_its_keys(folder):
