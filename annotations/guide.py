@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from annotations.sample import sample_files
+from annotations.sample import written_files
 from pararecover_core import draw
 from pararecover_core.formats import read
 from pararecover_core.formats.items import Answer, InstanceRef
@@ -147,7 +147,7 @@ def _sample_records() -> tuple[dict[ExampleInstance, Instance], list[Answer]]:
     """Instances and answers of the shipped sample data."""
     instances: dict[ExampleInstance, Instance] = {}
     answers: list[Answer] = []
-    for path in sample_files():
+    for path in written_files():
         for item in read(path):
             if isinstance(item.content, Instance):
                 one = item.content

@@ -25,7 +25,21 @@ def sample_folder() -> Path:
 
 def sample_files() -> list[Path]:
     """The shipped data files in the order in which they are read."""
-    found = [path for path in sample_folder().iterdir() if path.suffix in _KINDS]
+    return [*written_files(), *made_files()]
+
+
+def written_files() -> list[Path]:
+    """Items, answers and scores that were written by hand."""
+    return _files("sample_")
+
+
+def made_files() -> list[Path]:
+    """Items, answers and runs that the engine made."""
+    return _files("made_")
+
+
+def _files(start: str) -> list[Path]:
+    found = [path for path in sample_folder().glob(f"{start}*") if path.suffix in _KINDS]
     return sorted(found, key=lambda path: (_KINDS.index(path.suffix), path.name))
 
 
@@ -72,14 +86,19 @@ def _build(target: Path) -> None:
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
     store = Store(part)
-    report = store.ingest(_items(sample_files()))
-    if report.rejects:
-        raise report.rejects[0].error()
+    _load(store, written_files())
     waiting = _unscored(store)
     if waiting:
         plan = BatchPlan(BATCH, replans=waiting, created_by="sample", annotators_per_item=2)
         create_batch(store, plan)
+    _load(store, made_files())
     part.replace(target)
+
+
+def _load(store: Store, files: Iterable[Path]) -> None:
+    report = store.ingest(_items(files))
+    if report.rejects:
+        raise report.rejects[0].error()
 
 
 def _unscored(store: Store) -> tuple[str, ...]:
