@@ -100,6 +100,23 @@ def scorers(store: "Store") -> list[str]:
     return [*judges, *([GOLD] if people else []), *people]
 
 
+_NAMES = """
+WITH RECURSIVE known (scorer) AS (
+  SELECT MIN(scorer) FROM score_log
+  UNION ALL
+  SELECT (SELECT MIN(l.scorer) FROM score_log l WHERE l.scorer > known.scorer) FROM known
+  WHERE known.scorer IS NOT NULL
+)
+SELECT scorer FROM known WHERE scorer IS NOT NULL AND scorer <> 'program'
+"""
+"""Each scorer once: jumps along the index, where counting would read millions of rows."""
+
+
+def _names(store: "Store") -> list[str]:
+    with store.read() as db:
+        return [row["scorer"] for row in db.execute(_NAMES)]
+
+
 def agents(store: "Store") -> list[str]:
     """Names of the agents with answers or runs, in order."""
     query = "SELECT agent FROM replan UNION SELECT agent FROM trajectory ORDER BY agent"
@@ -267,7 +284,7 @@ def make(store: "Store", wanted: Wanted) -> list[Report]:
         return [error_frequency(_runs_with_tools(store, wanted.agents))]
     if wanted.report == "judge-free":
         return [_judge_free(store, wanted)]
-    known = scorers(store)
+    known = _names(store) if wanted.scorer else scorers(store)
     scorer = _known(wanted.scorer or (known[0] if known else GOLD), known)
     if wanted.report == "agreement":
         return [_agreement(store, scorer, wanted, known)]
@@ -322,7 +339,7 @@ def _chosen(scored: Scored, agents: Sequence[str]) -> Scored:
 def _agreement(store: "Store", scorer: str, wanted: Wanted, known: Sequence[str]) -> Report:
     judge = scorer
     if judge == GOLD:
-        judge = _second("", [*known, ""]) if len(known) > 1 else ""
+        judge = next((n for n in known if n != GOLD and not n.startswith(HUMAN)), "")
     human = wanted.other or GOLD
     cells = load_cells(store, Selection(human=human, judge=judge))
     found = measure(cells, resamples=wanted.resamples)

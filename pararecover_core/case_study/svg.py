@@ -148,6 +148,7 @@ def svg(
 def _head(
     width: float, height: float, label: str, ink: Mapping[str, str], *, alone: bool, prefix: str
 ) -> str:
+    role = "img" if alone else "group"  # on a page its nodes can be chosen one by one
     space = 'xmlns="http://www.w3.org/2000/svg" ' if alone else ""
     size = f'width="{width:g}" height="{height:g}" ' if alone else ""
     font = f' font-family="{FONT}"' if alone else ""
@@ -158,7 +159,7 @@ def _head(
         f'<rect width="2.6" height="6" {_fill(ink["failt"])}/></pattern></defs>'
     )
     return (
-        f'<svg {space}{size}viewBox="0 0 {width:g} {height:g}" role="img" '
+        f'<svg {space}{size}viewBox="0 0 {width:g} {height:g}" role="{role}" '
         f'aria-label="{escape(label)}"{font}>{hatch}{ground}'
     )
 
@@ -268,7 +269,7 @@ def _node(node: Mapping[str, Any], hit: bool, ink: Mapping[str, str], prefix: st
     faint = ' opacity="0.72"' if node["state"] == "ghost" and not hit else ""
     parts = [
         f'<g class="n" data-key="{escape(node["key"])}" data-id="{escape(node["id"])}" '
-        f'data-tip="{escape(node["tip"])}" tabindex="0" role="img" '
+        f'data-tip="{escape(node["tip"])}" tabindex="0" role="button" '
         f'aria-label="{escape(node["say"])}"{faint}><title>{escape(node["tip"])}</title>'
     ]
     if node["kind"] == "fold":
