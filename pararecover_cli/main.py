@@ -20,6 +20,7 @@ COMMANDS = {
     "run": ("run", "run"),
     "replan": ("run", "replan"),
     "judge": ("judge", "judge"),
+    "prompt": ("prompt", "prompt"),
     "report": ("report", "report"),
     "batch": ("batch", "batch"),
     "agree": ("agree", "agree"),
