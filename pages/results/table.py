@@ -26,6 +26,7 @@ STYLE = """
 .rs td a { color: var(--ink); text-decoration: none; }
 .rs td a:hover, .rs td a:focus-visible { color: var(--acc); text-decoration: underline; }
 .rs small { color: var(--mute); font-size: 11px; margin-left: 4px; }
+.rs .iv { display: block; margin: 0; }
 .rs .down { color: var(--fail); } .rs .up { color: var(--add); }
 .rs p { color: var(--mute); font-size: 12px; margin: 6px 0 0; }
 """
@@ -105,7 +106,7 @@ def _cell(cell: Cell, digits: int, *, intervals: bool, page: str) -> str:
     else:
         shown = f'<span title="{title}">{text}</span>'
     if intervals and cell.low == cell.low:
-        shown += f"<small>{whole.partition(' ')[2]}</small>"
+        shown += f"<small class='iv'>{whole.partition(' ')[2]}</small>"
     if cell.mark:
         side = "down" if cell.mark.startswith("↓") else "up"
         shown += f'<small class="{side}">{escape(cell.mark)}</small>'
