@@ -101,7 +101,7 @@ def test_filters_order_and_pages_follow_the_database(
     page.get_by_role("button", name="Source any").click()
     page.get_by_label("rollout").check()
     page.get_by_role("button", name="Level any").click()
-    page.get_by_role("group", name="Level").get_by_label("2").check()
+    page.get_by_role("group", name="Level").get_by_role("checkbox").nth(1).check()
     shown(page, f"{wanted} of ")
     page.wait_for_url("**level=2**")
     assert "source=rollout" in page.url
