@@ -138,10 +138,6 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
         kept = tuple(nodes)
         return cls(given, kept, fault or graph_fault(kept))
 
-    def __reduce__(self) -> tuple[type["Plan"], tuple[Any, tuple[Node, ...], str]]:
-        """Travel between processes without what was derived."""
-        return Plan, (self.given, self.nodes, self.fault)
-
     @property
     def s5(self) -> int:
         """S5, topological parsability: 1 or 0 (paper section 2.1.4)."""
