@@ -24,13 +24,17 @@ from pararecover_core.taxonomy import ErrorType
 
 
 def dependence_error(scene: Scene, draw: Draw) -> Change | None:
-    """A pending node depends on another node than the one whose output it uses."""
+    """A pending node depends on another node than the one whose output it uses.
+
+    Not on one that the right node itself waits for: the two would only be wrongly parallel.
+    """
     places = [
         (found, right, other)
         for found, right in _needs(scene)
         for other in (n.id for n in scene.plan.nodes)
         if other not in (found.id, right, ROOT, RESPONSE, *found.dependencies)
         and found.id not in scene.waits[other]
+        and other not in scene.plan.by_id[right].dependencies
         and _layer_with(scene, found, right, [other]) <= scene.layer(right)
     ]
     if not places:
