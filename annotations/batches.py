@@ -73,6 +73,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
         overlap: Share of items, in [0, 1], that get ``annotators_per_item`` annotators; the
             others get one.
         stale_minutes: Minutes without a touch after which others may take a claimed item.
+        hide_outcome: E5, which tells how the run ended, is hidden while the item is blind.
     """
 
     name: str
@@ -83,6 +84,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
     overlap: float = 1.0
     reveal: Reveal = Reveal.AFTER_SUBMIT
     stale_minutes: float = STALE_MINUTES
+    hide_outcome: bool = False
     created_by: str = ""
 
 
@@ -319,6 +321,7 @@ def _insert(
     settings = {
         "overlap": plan.overlap,
         "stale_minutes": plan.stale_minutes,
+        "hide_outcome": plan.hide_outcome,
         "sampling": msgspec.to_builtins(plan.sampling),
         "items": made.items,
         "slots": made.slots,

@@ -130,9 +130,6 @@ def _score(store: "Store", annotator: str, act: Act, acks: Mapping[str, Ack]) ->
         return _stale(store, annotator, act)
     with store.write() as db:
         item = load_item(db, load_batch(db, act.batch), annotator, act.item)
-        if act.kind == "clear" and item.state is State.SUBMITTED:
-            cure = "Give it another value instead"
-            raise InputError(act.dimension, "no value on a submitted item", "a value", cure)
         newest = score_log.newest_of(db, (act.item, act.dimension, scorer_of(annotator)))
         revealed = item.shown.marks_revealed
         entry = _entry(annotator, act, _base(db, act), newest, revealed=revealed)
@@ -140,6 +137,10 @@ def _score(store: "Store", annotator: str, act: Act, acks: Mapping[str, Ack]) ->
             saved = score_log.undo(db, entry, store.now())
         else:
             saved = score_log.append(db, [entry], store.now())[0]
+        takes_back = act.kind in ("clear", "undo") and saved is not None and saved.value is None
+        if takes_back and item.state is State.SUBMITTED:  # raising takes the entry back
+            cure = "Give it another value instead"
+            raise InputError(act.dimension, "no value on a submitted item", "a value", cure)
     return {"refused": "There is nothing left to undo."} if saved is None else _saved(saved)
 
 

@@ -92,6 +92,9 @@ def create(
     stale_minutes: Annotated[
         float, typer.Option(help="Minutes after which an untouched claim goes to others.")
     ] = 60,
+    hide_outcome: Annotated[
+        bool, typer.Option("--hide-outcome", help="Hide E5, the run's outcome, while blind.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would be.")] = False,
     db: Database = None,
     as_json: AsJson = False,
@@ -124,6 +127,7 @@ def create(
         dimensions=tuple(dimension or JUDGED),
         reveal=Reveal[reveal.name],
         stale_minutes=stale_minutes,
+        hide_outcome=hide_outcome,
     )
     store = Store(db or default_path())
     found = preview(store, plan)

@@ -105,3 +105,9 @@ def test_an_unknown_batch_is_named(store):
     assert "batch: got 'Z', expected a batch (there is none yet). Check its name or id." in str(
         failed.exception
     )
+
+
+def test_a_batch_may_hide_the_outcome(store):
+    run(store, "create", "A", "--hide-outcome")
+    run(store, "create", "B")
+    assert [get_batch(store, n).plan["hide_outcome"] for n in (1, 2)] == [True, False]

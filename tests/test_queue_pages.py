@@ -164,6 +164,7 @@ def test_a_filled_form_becomes_a_plan():
         "share": 25,
         "reveal": Reveal.OPEN,
         "stale": 30,
+        "hide_outcome": True,
     }
     assert batch_form.plan_of(values, "ada") == BatchPlan(
         "Pilot",
@@ -179,6 +180,7 @@ def test_a_filled_form_becomes_a_plan():
         overlap=0.25,
         reveal=Reveal.OPEN,
         stale_minutes=30.0,
+        hide_outcome=True,
         created_by="ada",
     )
 

@@ -396,6 +396,21 @@ def test_reveal_shows_and_marks_what_comes_after(
     assert log(store)[-1] == ("r1", "D3", 0.5, 2, "score", 1)
 
 
+@pytest.mark.parametrize("kind", ["clear", "undo"])
+def test_a_submitted_item_keeps_a_score_everywhere(
+    store: Store, batch: int, act: Callable[..., dict[str, Any]], kind: str
+):
+    sit(store)
+    outbox.apply(store, "Ana", [*(act(dimension=d, value=1) for d in JUDGED), act("submit")])
+    ack = outbox.apply(store, "Ana", [act(kind, dimension="S1", base=1)]).acks.popitem()[1]
+    assert ack["refused"].startswith("S1: got no value on a submitted item")
+    assert [row[2] for row in log(store) if row[1] == "S1"] == [1.0]  # nothing was written
+    assert queue.missing_scores(store, batch, "Ana", "r1") == ()
+    changed = outbox.apply(store, "Ana", [act(dimension="S1", value=0, base=1)])
+    back = outbox.apply(store, "Ana", [act("undo", dimension="S1", base=2)])
+    assert [next(iter(done.acks.values()))["value"] for done in (changed, back)] == [0.0, 1.0]
+
+
 def test_submit_names_what_is_missing(store: Store, batch: int, act: Callable[..., dict[str, Any]]):
     at, _ = sit(store)
     _, feed = desk.respond(store, "Ana", at, {"acts": [act("submit")], "have": ["r1", "r2"]})
@@ -480,13 +495,8 @@ def test_e5_is_computed_from_a_run_of_the_same_agent(store: Store, batch: int):
 
 
 def test_e5_waits_for_the_reveal_where_the_batch_says_so(store: Store):
-    plan = BatchPlan("Blind", replans=("r1",), reveal=Reveal.NEVER)
+    plan = BatchPlan("Blind", replans=("r1",), reveal=Reveal.NEVER, hide_outcome=True)
     made = create_batch(store, plan)
-    with store.write() as db:
-        db.execute(
-            "UPDATE batch SET settings = json_set(settings, '$.hide_outcome', 1) WHERE id = ?",
-            [made.id],
-        )
     store.ingest([Item(Place("test"), Score("r1", "E5", "program", 0.83, "min(1, 5 / 6)"))])
     assert sit(store, batch=str(made.id))[1]["standings"]["r1"]["e5"] is None
 

@@ -18,6 +18,7 @@ from annotations.workbench import rubric_data
 from pararecover_core.errors import ParaRecoverError
 from pararecover_core.rubric import sde_rubric
 from ui import session
+from ui.access import Role
 from ui.shell import asset
 
 _SCRIPTS = (
@@ -34,6 +35,10 @@ _SCRIPTS = (
     "annotate.js",
 )
 _STYLES = ("tokens.css", "plan.css", "annotate.css")
+_SUB_PAGES = (
+    ("Adjudication", "adjudicate", Role.ADJUDICATOR),
+    ("Batches", "admin", Role.ADMIN),
+)
 _STATE = "_annotate"
 _BENCH = "annotate_bench"
 
@@ -128,7 +133,8 @@ def _who_is_it() -> dict[str, str]:
 
 
 def _who() -> dict[str, Any]:
-    return {**_who_is_it(), "rubric": rubric_data(sde_rubric())}
+    ways = [(words, view) for words, view, role in _SUB_PAGES if session.user().may(role)]
+    return {**_who_is_it(), "rubric": rubric_data(sde_rubric()), "ways": ways}
 
 
 def _keep_link(state: _State) -> None:

@@ -103,6 +103,7 @@ def plan_of(values: Mapping[str, Any], created_by: str = "") -> BatchPlan:
         overlap=float(values.get("share", preset["share"])) / 100,
         reveal=values.get("reveal", Reveal.AFTER_SUBMIT),
         stale_minutes=float(values.get("stale", 60)),
+        hide_outcome=bool(values.get("hide_outcome")),
         created_by=created_by,
     )
 

@@ -80,6 +80,7 @@ def description(batch: Batch, judged: Sequence[str]) -> str:
         asked(batch.dimensions, judged),
         _annotators(batch),
         f"revealed {batch.reveal.label}",
+        "E5 hidden while blind" if batch.plan.get("hide_outcome") else "",
         _drawn(batch),
         f"made {moment(batch.created)}" + (f" by {batch.created_by}" if batch.created_by else ""),
     ]

@@ -271,7 +271,13 @@ def _filters(offered: Offers) -> None:
         key=_FORM + "stale",
         help="A claim that nobody touched for so long goes to others.",
     )
-    st.checkbox("Only replans that are in no batch yet", key=_FORM + "unbatched")
+    one, two = st.columns(2, gap="small")
+    one.checkbox("Only replans that are in no batch yet", key=_FORM + "unbatched")
+    two.checkbox(
+        "Hide E5 while blind",
+        key=_FORM + "hide_outcome",
+        help="E5 tells how the run ended; it is shown with the reveal.",
+    )
 
 
 def _make(plan: BatchPlan, offered: Offers) -> None:

@@ -9,6 +9,7 @@ const RETRY = 2000; // ms between two tries while something waits
 const LATE = 2500; // ms without an answer after which the page says so
 const IDLE = 60; // seconds without a hand on mouse or keys that still count as work
 const HANDS = ["keydown", "pointerdown", "pointermove", "wheel"]; // signs of somebody at work
+const KEEPS = "A submitted item keeps a score everywhere; give it another value instead.";
 const KEPT = 12; // items that stay in the browser
 
 function annotateFeed() {
@@ -63,7 +64,7 @@ function makeBench(host, config, send) {
     },
   });
   const full = makeFullText(() => full.close());
-  const bar = makeBar({ go, help: toggleHelp });
+  const bar = makeBar({ go, help: toggleHelp, ways: config.ways });
   const notice = make("div", { class: "notice", role: "status", hidden: true });
   const says = make("div", { class: "unseen", "aria-live": "polite" });
   const empty = make("div", { class: "card empty", hidden: true });
@@ -189,6 +190,7 @@ function makeBench(host, config, send) {
     const dimension = scoring.focused();
     const row = view() && view().rows[dimension];
     if (!row || row.value === null || !standing().can_score) return;
+    if (view().state === "submitted") return tell(KEEPS);
     act({ kind: "clear", dimension, value: null });
     say(`${dimension} cleared`);
   }
@@ -197,6 +199,7 @@ function makeBench(host, config, send) {
     const now = view();
     if (!now || !now.can_score || !now.undo.length) return say("Nothing to undo");
     const [dimension, value, note] = now.undo[now.undo.length - 1];
+    if (now.state === "submitted" && value === null) return tell(KEEPS);
     scoring.focus(dimension);
     act({ kind: "undo", dimension, value, note });
     return say(`Undone: ${dimension} ${written(value)}`);

@@ -66,6 +66,14 @@ function makeBar(hooks) {
     return savedAt ? [icon("tick"), make("span", { text: `All saved ${savedAt}` })] : [];
   }
 
+  /* hooks.ways: [words, view of the page] of each sub-page that the person may open */
+  function ways(view) {
+    const batch = view && view.batch ? `&batch=${view.batch}` : "";
+    return hooks.ways.map(([text, name]) =>
+      make("a", { class: "btn q", href: `annotate?view=${name}${batch}`, target: "_self", text }),
+    );
+  }
+
   /* now: view (null while loading), late, waits (how many), keeps, savedAt, empty */
   function draw(now) {
     const prior = button("Previous", "", () => hooks.go(-1), { aria: "Previous item, [" });
@@ -77,7 +85,7 @@ function makeBar(hooks) {
     root.replaceChildren(
       make("div", { class: "title" }, ...titleOf(now)),
       make("span", { class: "saved" }, ...savedOf(now)),
-      make("a", { class: "btn q", href: "annotate?view=admin", target: "_self", text: "Batches" }),
+      ...ways(now.view),
       button("keys", "?", hooks.help, { cls: "q", aria: "All keys" }),
       prior,
       next,
