@@ -32,6 +32,7 @@ from annotations.score_log import (
     newest_of,
     storable,
 )
+from annotations.twins import take_twins
 from pararecover_core.errors import InputError
 from pararecover_core.formats.items import (
     Answer,
@@ -114,6 +115,7 @@ class Ingest:
         self._of_item: list[tuple[str, bool]] = []
         self._brought: list[Instance] = []
         self._touched: set[str] = set()
+        self._twins: dict[str, str] = {}
         self._last: tuple[ReplanRef, str] | None = None
 
     def run(self, items: Iterable[Item]) -> ImportReport:
@@ -160,6 +162,9 @@ class Ingest:
         self._connection.execute("RELEASE item")
 
     def _dispatch(self, content: Any) -> None:
+        if isinstance(content, Replan | Trajectory) and content.instance in self._twins:
+            here = self._twins[content.instance]
+            content = msgspec.structs.replace(content, instance=here)
         if isinstance(content, Reject):
             self._rejects.append(content)
         elif isinstance(content, Answer):
@@ -202,7 +207,10 @@ class Ingest:
                     self._rejects.append(Reject(place, str(error), *_KEEPABLE))
 
     def _write_instances(self, instances: Sequence[Instance]) -> None:
-        landed = record_rows.insert_instances(self._connection, instances)
+        twins = take_twins(self._connection, instances)
+        self._twins |= twins
+        new = [one for one in instances if one.key not in twins]
+        landed = record_rows.insert_instances(self._connection, new)
         self._known["instance"] += len(instances) - len(landed)
         self._count_instances(landed)
 
@@ -225,6 +233,8 @@ class Ingest:
 
     def _instance_of(self, ref: InstanceRef, whole: Instance | None = None) -> str:
         """The instance that a row means, else the one that it holds, else a stub of its key."""
+        if ref.key in self._twins:
+            return self._twins[ref.key]
         try:
             key = find_instance(self._connection, ref)
         except AmbiguousError as error:

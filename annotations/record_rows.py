@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import orjson
 
 from annotations.score_log import refresh_summary, storable
-from annotations.search_index import index_instances, index_replan
+from annotations.search_index import index_instances, index_replan, reindex_instance
 from pararecover_core.literals import dumps
 from pararecover_core.records import Instance, Record, Replan, Trajectory, content_key, to_data
 from pararecover_core.taxonomy import split_labels
@@ -27,6 +27,11 @@ INSERT INTO replan_summary (replan, instance, level, source, agent, s5)
 SELECT r.key, r.instance, i.level, i.source, r.agent, r.s5
 FROM replan r JOIN instance i ON i.key = r.instance WHERE r.key = ?
 """
+
+
+_INSERT_ERROR = (
+    "INSERT OR IGNORE INTO instance_error (instance, round, error_type) VALUES (?, ?, ?)"
+)
 
 
 def fold_key(query: str) -> str:
@@ -76,10 +81,34 @@ def insert_instances(
     connection.executemany("INSERT INTO instance_body (n, body) VALUES (?, ?)", bodies)
     index_instances(connection, landed)
     connection.executemany(
-        "INSERT OR IGNORE INTO instance_error (instance, round, error_type) VALUES (?, ?, ?)",
+        _INSERT_ERROR,
         [row for _, one in landed for row in _error_rows(one)],
     )
     return [one for _, one in landed]
+
+
+def rewrite_instance(connection: sqlite3.Connection, old: Instance, new: Instance) -> None:
+    """Write what a known instance lacked; its key, answers and scores stay.
+
+    Args:
+        connection: Inside a write transaction.
+        old: The instance as it is here.
+        new: The same key, with more fields filled.
+
+    Raises:
+        ValueError: It cannot be kept; nothing is written then.
+    """
+    content = body(new)
+    row = connection.execute("SELECT n FROM instance WHERE key = ?", (new.key,)).fetchone()
+    values = _instance_row(row["n"], new)
+    connection.execute(_FILL_INSTANCE, values)
+    connection.execute("UPDATE instance_body SET body = ? WHERE n = ?", (content, row["n"]))
+    connection.execute(
+        "UPDATE replan_summary SET level = ?, source = ? WHERE instance = ?",
+        (new.level, new.source.value, new.key),
+    )
+    reindex_instance(connection, row["n"], old, new)
+    connection.executemany(_INSERT_ERROR, _error_rows(new))
 
 
 def insert_stub(

@@ -61,15 +61,26 @@ def index_instances(connection: sqlite3.Connection, rows: Iterable[tuple[int, In
     """Put instances into the word index; each number once."""
     connection.executemany(
         "INSERT INTO instance_text (rowid, query, tools, ids) VALUES (?, ?, ?, ?)",
-        [
-            (
-                n,
-                indexed(storable(one.query)),
-                indexed(storable(" ".join(tool.name for tool in one.tools))),
-                storable(f"{one.id} {one.query_id} {one.key}"),
-            )
-            for n, one in rows
-        ],
+        [_words(n, one) for n, one in rows],
+    )
+
+
+def reindex_instance(connection: sqlite3.Connection, n: int, old: Instance, new: Instance) -> None:
+    """Put an instance that has changed into the word index in place of what it was."""
+    connection.execute(
+        "INSERT INTO instance_text (instance_text, rowid, query, tools, ids)"
+        " VALUES ('delete', ?, ?, ?, ?)",
+        _words(n, old),
+    )
+    index_instances(connection, [(n, new)])
+
+
+def _words(n: int, one: Instance) -> tuple[int, str, str, str]:
+    return (
+        n,
+        indexed(storable(one.query)),
+        indexed(storable(" ".join(tool.name for tool in one.tools))),
+        storable(f"{one.id} {one.query_id} {one.key}"),
     )
 
 

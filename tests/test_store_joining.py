@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from annotations.store import Store
@@ -48,6 +49,79 @@ def test_importing_twice_changes_nothing_and_says_so(store):
     assert second.known == {"instance": 2, "replan": 1, "score": 1}
     assert (second.rejects, second.levels, second.tags) == ([], {}, {})
     assert store.counts().scores == 1
+
+
+def facts(store):
+    """Of each instance what a filter sees, and how many answers and scores it has."""
+    with store.read() as db:
+        query = """
+        SELECT i.query_id, i.level, i.source, i.round_gt,
+          (SELECT group_concat(error_type) FROM instance_error WHERE instance = i.key),
+          (SELECT count(*) FROM replan_summary AS r
+           WHERE r.instance = i.key AND r.level = i.level AND r.source = i.source),
+          (SELECT count(*) FROM score_log JOIN replan AS r ON r.key = replan
+           WHERE r.instance = i.key),
+          (SELECT count(*) FROM instance_text WHERE instance_text MATCH 'q1' AND rowid = i.n)
+        FROM instance AS i ORDER BY i.n"""
+        return [tuple(row) for row in db.execute(query)]
+
+
+POOR = {"query_id": "", "level": 0, "source": Source.UNKNOWN}
+RICH = {"tags": ("Type_Error",), "round_gt": 3}
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_a_spreadsheet_before_its_instance_file_makes_no_second_instance(store, calls):
+    bare = instance("1", **POOR)
+    bare = bare if calls else msgspec.structs.replace(bare, observations=())
+    store.ingest(items(bare, answer("1"), mark("1", value=1.0)))
+    for _ in range(2):  # the file itself, and the same file again
+        report = store.ingest(items(instance("1", **RICH)))
+        assert (report.kinds, report.known) == ({}, {"instance": 1})
+        assert facts(store) == [("q1", 1, "augmented", 3, "Type_Error", 1, 1, 1)]
+    whole = store.instance(bare.key)
+    assert whole.observations == instance("1").observations
+    assert [score.value for score in store.scores(store.replans_of(bare.key)[0].key)] == [1.0]
+    later = store.ingest(items(mark("1", value=0.5, dimension="S2")))
+    assert later.kinds == {"score": 1}
+
+
+def test_an_instance_that_says_less_is_the_one_that_is_here(store):
+    store.ingest(items(instance("1", **RICH)))
+    assert store.ingest(items(instance("1", **POOR))).known == {"instance": 1}
+    assert facts(store) == [("q1", 1, "augmented", 3, "Type_Error", 0, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"level": 2},
+        {"source": Source.ROLLOUT},
+        {"query_id": "q9"},
+        {"query": "Bake two cakes"},
+        {"plan": plan_text("mix", "bake", done=2)},
+        {"id": "2", "query_id": ""},
+    ],
+)
+def test_instances_that_differ_in_a_fact_stay_apart(store, other):
+    more = {"query_id": ""} if "level" in other or "source" in other else {}
+    given = instance(**{"id": "1", **more, **other})
+    assert store.ingest(items(instance("1"), given)).kinds == {"instance": 2}
+    assert store.ingest(items(given)).known == {"instance": 1}
+
+
+def test_what_may_be_either_of_two_stays_apart(store):
+    given = [instance("1", level=level) for level in (1, 2)]
+    assert store.ingest(items(*given, instance("1", **POOR))).kinds == {"instance": 3}
+
+
+def test_answers_follow_the_instance_that_was_here(store):
+    bare, whole = instance("1", **POOR), instance("1")
+    store.ingest(items(bare))
+    own = Replan("r1", whole.key, "cook-1", "Stir.", Plan.parse(plan_text("mix")))
+    assert store.ingest(items(whole, own)).kinds == {"replan": 1}
+    assert [found.key for found in store.replans_of(bare.key)] == ["r1"]
+    assert store.counts().instances == 1
 
 
 def test_a_row_that_comes_twice_in_one_file_lands_once(store):
