@@ -186,7 +186,12 @@ class Ingest:
         """Undo what the row brought so far and list it."""
         self._connection.execute("ROLLBACK TO item")
         self._last = None
-        self._rejects.append(Reject(item.place, got, expected, cure))
+        reject = Reject(item.place, got, expected, cure)
+        if self._rejects and _same_row(self._rejects[-1], reject):
+            place = msgspec.structs.replace(item.place, column="")  # the row, not one cell of it
+            self._rejects[-1] = msgspec.structs.replace(reject, place=place)
+        else:
+            self._rejects.append(reject)
 
     def _count(self, kind: str, landed: bool) -> None:
         self._of_item.append((kind, landed))
@@ -381,6 +386,13 @@ class Ingest:
             )
             self._touched.add(replan)
         self._count("score", lands)
+
+
+def _same_row(one: Reject, other: Reject) -> bool:
+    """Whether two cells of one row were not taken for the same reason."""
+    at = (one.place.file, one.place.line) == (other.place.file, other.place.line)
+    words = (one.got, one.expected, one.cure) == (other.got, other.expected, other.cure)
+    return at and words and other.place.line > 0
 
 
 def supersedes(entry: ScoreEntry, newest: LogEntry, connection: sqlite3.Connection) -> bool:

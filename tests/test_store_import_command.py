@@ -55,15 +55,15 @@ def test_files_land_and_each_reject_has_its_line_and_reason(files, tmp_path):
         "  level 1: 1",
         "  error types: Type_Error 1",
         "results.csv: 2 replans, 3 scores",
-        "  4 rows were not taken; the reasons follow",
+        "  2 rows were not taken; the reasons follow",
         "Together: 1 instance, 2 replans, 3 scores",
         "  level 1: 1",
         "  error types: Type_Error 1",
-        "  4 rows were not taken; the reasons follow",
+        "  2 rows were not taken; the reasons follow",
         f"Database: {db}",
     ]
     lines = result.stderr.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 2
     assert "results.csv, line 3, column S1_human" in lines[0]
     assert "0.75" in lines[0]
     assert "no instance with id 8 is in the database" in lines[1]

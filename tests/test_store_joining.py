@@ -51,6 +51,20 @@ def test_importing_twice_changes_nothing_and_says_so(store):
     assert store.counts().scores == 1
 
 
+def test_a_row_that_joins_nothing_is_listed_once_whatever_cells_it_has(store):
+    def cell(line, dimension, id="7", value=0.5):
+        return Item(Place("f.csv", line, f"{dimension}_model"), mark(id, value, dimension))
+
+    store.ingest(items(instance("1"), answer("1")))
+    found = store.ingest([cell(2, "S1"), cell(2, "S2"), cell(3, "S1"), cell(4, "S1", "1", 0.7)])
+    assert [str(one.place) for one in found.rejects] == [
+        "f.csv, line 2",
+        "f.csv, line 3, column S1_model",
+        "f.csv, line 4, column S1_model",
+    ]
+    assert found.rejects[0].got == "no instance with id 7 is in the database"
+
+
 def facts(store):
     """Of each instance what a filter sees, and how many answers and scores it has."""
     with store.read() as db:
