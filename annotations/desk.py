@@ -22,6 +22,7 @@ from annotations.claims import WorkItem, load_item
 from annotations.progress import progress
 from annotations.workbench import content, efficacy_data, full_text, standing
 from pararecover_core.errors import ParaRecoverError, StoreError
+from pararecover_core.literals import whole_number
 from pararecover_core.records import Instance, Replan
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def open_desk(store: "Store", annotator: str, *, batch: str = "", item: str = ""
         The desk, with the item claimed where it can be.
     """
     batches = list_batches(store)
-    named = [b for b in batches if batch.isdigit() and b.id == int(batch)]
+    named = [b for b in batches if b.id == whole_number(batch)]
     if item:
         return _open_link(store, annotator, named or batches, item)
     for found in named or batches:

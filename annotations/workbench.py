@@ -15,6 +15,7 @@ from annotations.claims import State, WorkItem, scorer_of
 from annotations.score_log import LogEntry
 from pararecover_core.draw import pair
 from pararecover_core.findings import result_state
+from pararecover_core.literals import whole_number
 from pararecover_core.mentions import segments
 from pararecover_core.plan import RESPONSE, ROOT, Node, Parameters, Plan
 from pararecover_core.records import Instance, Replan, Tool, ToolCall, Trajectory, as_text
@@ -89,15 +90,16 @@ def full_text(instance: Instance, replan: Replan | None, field: str) -> str:
         The text; "" where the field names nothing.
     """
     kind, _, rest = field.partition(":")
-    if kind in ("result", "arguments") and rest.isdigit():
+    at = whole_number(rest)
+    if kind in ("result", "arguments") and at is not None:
         calls = instance.observations
-        call = calls[int(rest)] if int(rest) < len(calls) else ToolCall("")
+        call = calls[at] if at < len(calls) else ToolCall("")
         return call.result if kind == "result" else as_text(call.arguments)
     if kind in ("before", "after"):
         plan = instance.plan if kind == "before" else replan.plan if replan else Plan()
         return _node_text(plan, rest)
-    if kind == "tool" and rest.isdigit() and int(rest) < len(instance.tools):
-        return as_text(instance.tools[int(rest)].given)
+    if kind == "tool" and at is not None and at < len(instance.tools):
+        return as_text(instance.tools[at].given)
     texts = {"query": instance.query}
     if replan:
         texts |= {"thought": replan.thought, "raw": replan.raw or as_text(replan.plan.given)}
@@ -260,10 +262,9 @@ def _node_text(plan: Plan, field: str) -> str:
         return node.description
     if name in node.parameters.named:
         return _literal(node.parameters.named[name])
-    at = (
-        int(name[1:]) if name[:1] == "#" and name[1:].isdigit() else len(node.parameters.positional)
-    )
-    return _literal(node.parameters.positional[at]) if at < len(node.parameters.positional) else ""
+    loose = node.parameters.positional
+    at = whole_number(name[1:]) if name[:1] == "#" else None
+    return _literal(loose[at]) if at is not None and at < len(loose) else ""
 
 
 def _thought(instance: Instance, replan: Replan | None) -> Data:

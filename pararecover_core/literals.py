@@ -10,6 +10,7 @@ MAX_DEPTH = 200
 """Deepest nesting of lists and objects that is taken."""
 
 _LITERAL_LIMIT = 2_000_000
+_DIGITS = 18
 _PYTHON_SIGNS = ("'", "None", "True", "False", "(")  # what Python writes and JSON does not
 
 
@@ -113,3 +114,11 @@ def dumps(value: Any) -> str:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except (TypeError, ValueError):
         return json.dumps(value, default=str, separators=(",", ":"))
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a link or a field name writes in plain digits, else None.
+
+    ``str.isdigit`` is also true for signs that ``int`` refuses, and digits may be thousands.
+    """
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pararecover_core.literals import dumps, is_deep, loads
+from pararecover_core.literals import dumps, is_deep, loads, whole_number
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,19 @@ def test_depth_is_measured_without_recursion():
     assert is_deep(value)
     assert not is_deep({"a": [[1, {"b": 2}]]}, 5)
     assert is_deep({"a": [[1, {"b": 2}]]}, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("7", 7), ("007", 7), ("٣", 3), ("9" * 18, 10**18 - 1)),
+        *((bad, None) for bad in ("", "²", "-1", "1.0", " 1", "1e3", "9" * 5000, "\ud800")),
+    ],
+)
+def test_whole_numbers_of_links(text, number):
+    assert whole_number(text) == number
+
+
+@given(st.text(st.characters(categories=["N"])))
+def test_no_sign_for_a_number_breaks_a_link(text):
+    assert whole_number(text) is None or int(text) == whole_number(text)

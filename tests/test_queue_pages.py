@@ -68,6 +68,14 @@ def test_an_annotator_cannot_make_batches_or_decide(store):
     assert "Adjudicators decide here" in html(open_page("adjudication", "annotator"))
 
 
+@pytest.mark.parametrize("value", ["²", "-1", "9" * 5000, "../../x", "<script>"])
+@pytest.mark.parametrize("module", ["admin", "adjudication"])
+def test_rubbish_in_a_link_opens_the_newest_batch(store, module, value):
+    batch_of_all(store, name="Pilot")
+    names = ("batch", "which", "replan", "dimension", "view")
+    assert "Pilot" in str(open_page(module, **dict.fromkeys(names, value)))
+
+
 def test_without_answers_the_page_says_where_to_get_them(tmp_path, monkeypatch):
     use(make_store(tmp_path, items=0), monkeypatch)
     assert "Import a results spreadsheet" in html(open_page("admin"))

@@ -454,6 +454,17 @@ def test_links_open_batches_items_and_instances(store: Store, batch: int):
     assert feed["standings"]["i9"]["why"] == "No answer yet"
 
 
+@pytest.mark.parametrize("link", ["²", "-1", "../../x", "9" * 5000, "\N{PILE OF POO}"])
+def test_a_rubbish_batch_in_a_link_opens_what_waits(store: Store, batch: int, link: str):
+    at, _ = sit(store, batch=link)
+    assert at.item == "r1"  # the newest batch with work
+
+
+@pytest.mark.parametrize("field", ["result:²", "tool:9", "before:1:#²", "arguments:-1", "x", ""])
+def test_a_field_that_names_nothing_is_empty(field: str):
+    assert full_text(instance(), replan(), field) == ""
+
+
 def test_nothing_to_score_says_what_to_do(tmp_path: Path, store: Store):
     _, feed = sit(Store(tmp_path / "empty.db"))
     assert feed["empty"]["title"] == "Nothing to score yet"

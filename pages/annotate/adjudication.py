@@ -7,6 +7,7 @@ import streamlit as st
 from annotations import adjudicate, batches
 from annotations.adjudicate import Cell, ItemAgreement
 from annotations.batches import Batch
+from pararecover_core.literals import whole_number
 from pararecover_core.rubric import sde_rubric
 from ui import queue_data, queue_view, reading_panel, session
 from ui.access import Role
@@ -96,8 +97,8 @@ def _bar(found: list[Batch]) -> tuple[Batch, Which]:
 
 
 def _linked(known: list[int]) -> int:
-    linked = st.query_params.get("batch", "")
-    return known.index(int(linked)) if linked.isdigit() and int(linked) in known else 0
+    linked = whole_number(st.query_params.get("batch", ""))
+    return known.index(linked) if linked in known else 0
 
 
 def _go(view: str) -> None:

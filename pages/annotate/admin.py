@@ -8,6 +8,7 @@ from annotations import adjudicate, batches, progress, queue
 from annotations.batches import Batch, BatchPlan, Preview
 from annotations.blind import Reveal
 from pararecover_core.errors import ParaRecoverError
+from pararecover_core.literals import whole_number
 from pararecover_core.rubric import JUDGED
 from ui import batch_form, queue_data, queue_view, session
 from ui.access import Role
@@ -93,8 +94,8 @@ def _overview(found: list[Batch]) -> None:
 
 def _linked(known: list[int]) -> int:
     """Place of the batch that the link names, else of the newest one."""
-    linked = st.query_params.get("batch", "")
-    return known.index(int(linked)) if linked.isdigit() and int(linked) in known else 0
+    linked = whole_number(st.query_params.get("batch", ""))
+    return known.index(linked) if linked in known else 0
 
 
 def _details(batch: Batch) -> None:
