@@ -310,27 +310,40 @@ def _cell(db: sqlite3.Connection, replan: str, dimension: str) -> Cell:
     return Cell(replan, dimension, opinions, found[0] if found else None)
 
 
-def double_scored(store: "Store", batch: int) -> list[ItemAgreement]:
-    """Items of a batch that two or more annotators scored.
+_IN_BATCH = (
+    "FROM batch_item AS b JOIN replan_summary AS m USING (replan)"
+    " WHERE b.batch = ? AND m.humans > 1"
+)
+_ANYWHERE = (
+    "FROM (SELECT key AS replan, n AS position FROM replan) AS b"
+    " JOIN replan_summary AS m USING (replan) WHERE m.humans > 1"
+)
+
+
+def double_scored(store: "Store", batch: int | None) -> list[ItemAgreement]:
+    """Items that two or more annotators scored, in the app or in imported files.
+
+    Args:
+        store: The database.
+        batch: Which batch's items; None for every item of the database.
 
     Returns:
-        Those with the most undecided disagreements first, then in the order of the batch.
+        Those with the most undecided disagreements first, then in the order of the batch or
+        of their import.
 
     Raises:
         InputError: There is no such batch.
     """
-    shared = (
-        "FROM batch_item AS b JOIN replan_summary AS m USING (replan)"
-        " WHERE b.batch = ? AND m.humans > 1"
-    )
+    shared, values = (_ANYWHERE, []) if batch is None else (_IN_BATCH, [batch])
     inside = f"replan IN (SELECT b.replan {shared})"
     with store.read() as db:
-        load_batch(db, batch)
-        rows = db.execute(f"{_OPINIONS} AND s.{inside}{_ORDER}", [batch]).fetchall()
+        if batch is not None:
+            load_batch(db, batch)
+        rows = db.execute(f"{_OPINIONS} AND s.{inside}{_ORDER}", values).fetchall()
         decisions = {
-            (d.replan, d.dimension): d for d in _decisions(db, f"WHERE g.{inside}", [batch])
+            (d.replan, d.dimension): d for d in _decisions(db, f"WHERE g.{inside}", values)
         }
-        found = db.execute(f"SELECT b.replan, b.position, m.instance {shared}", [batch])
+        found = db.execute(f"SELECT b.replan, b.position, m.instance {shared}", values)
         places = {row[0]: (row[1], row[2]) for row in found}
     items = [
         _item(replan, places[replan], list(group), decisions)
@@ -369,12 +382,18 @@ def _item(
     )
 
 
-def sample_notes(store: "Store", batch: int, replan: str) -> dict[str, str]:
-    """Annotators' notes on the whole sample, by name; those without a note are left out."""
+def sample_notes(store: "Store", batch: int | None, replan: str) -> dict[str, str]:
+    """Annotators' notes on the whole sample, by name; those without a note are left out.
+
+    Args:
+        store: The database.
+        batch: Which batch's notes; None for the newest note of each annotator in any.
+        replan: Key of the replan.
+    """
     with store.read() as db:
         rows = db.execute(
-            "SELECT annotator, note FROM assignment WHERE batch = ? AND replan = ?"
-            " AND submitted_at IS NOT NULL AND note <> '' ORDER BY annotator",
+            "SELECT annotator, note FROM assignment WHERE coalesce(batch = ?, 1) AND replan = ?"
+            " AND submitted_at IS NOT NULL AND note <> '' ORDER BY annotator, submitted_at",
             [batch, replan],
         )
         return {row[0]: row[1] for row in rows}

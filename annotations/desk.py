@@ -383,7 +383,7 @@ def _empty(store: "Store", desk: Desk) -> Data:
                 f"This database holds {held}. What is scored is an agent's answer: its thought"
                 " and its new plan.",
                 "Answers come from a results spreadsheet (columns id, thought, replan), or from"
-                " `pararecover import`.",
+                " pararecover import.",
             ],
             "ways": [{"text": "Bring your files", "href": "dataset", "main": True}],
         }

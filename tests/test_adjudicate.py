@@ -21,6 +21,8 @@ from annotations.adjudicate import (
 )
 from pararecover_core.agreement import ema, mae
 from pararecover_core.errors import InputError, StaleScoreError, StoreError
+from pararecover_core.formats.items import Item, Place
+from pararecover_core.records import Score
 from pararecover_core.rubric import LEVELS
 from tests.queue_data import Clock, batch_of_all, make_store, score
 
@@ -238,3 +240,23 @@ def test_notes_on_the_sample_are_for_adjudicators_once_submitted(store, batch):
     assert sample_notes(store, batch, "r1-a") == {}
     queue.submit(store, batch, "ann", "r1-a", event="s")
     assert sample_notes(store, batch, "r1-a") == {"ann": "two goals"}
+
+
+def test_people_who_differ_in_files_are_adjudicated_without_a_batch(store, batch):
+    scored = [("ann", "S1", 1.0), ("ben", "S1", 0.0), ("ann", "S2", 1.0), ("ben", "S2", 1.0)]
+    scores = [Score("r4-a", d, f"human:{who}", value, "") for who, d, value in scored]
+    store.ingest([Item(Place("f"), score) for score in scores])
+    _both(store, batch, [(1, 0.5, 0), (1, 0, 1)])
+    assert [item.replan for item in double_scored(store, None)] == ["r1-a", "r4-a"]
+    before = gold(store, "r4-a", "S1")
+    adjudicate(
+        store, replan="r4-a", dimension="S1", value=0.5, adjudicator="cy", reason="half",
+        event="d", batch=None,
+    )  # fmt: skip
+    after = gold(store, "r4-a", "S1")
+    assert (before.basis, before.value) == (Basis.DISAGREED, None)
+    assert (after.basis, after.value) == (Basis.ADJUDICATED, 0.5)
+    (item,) = (found for found in double_scored(store, None) if found.replan == "r4-a")
+    assert (item.waiting, item.pairs, item.ema) == (0, 2, 0.5)
+    queue.note(store, batch, "ann", "r1-a", event="n", note="two goals")
+    assert sample_notes(store, None, "r1-a") == {"ann": "two goals"}

@@ -128,8 +128,9 @@ def differing(store):
     return batch
 
 
-def test_a_disagreement_is_decided_with_a_reason(store, differing):
-    page = open_page("adjudication")
+@pytest.mark.parametrize("linked", [{}, {"batch": "all"}, {"batch": "1"}])
+def test_a_disagreement_is_decided_with_a_reason(store, differing, linked):
+    page = open_page("adjudication", **linked)
     assert "EMA 0.500, MAE 0.250 on 1 shared item; 1 of 1 disagreement waits" in html(page)
     assert "&lt;u&gt;ann&lt;/u&gt;" in html(page)
     page.segmented_control(key="prq_value/r1-a/S1/0").set_value(0.5).run()

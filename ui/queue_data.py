@@ -18,8 +18,8 @@ def people(batch: int) -> list[AnnotatorProgress]:
     return _people(str(session.database()), batch, progress.state(session.store()))
 
 
-def shared_items(batch: int) -> list[ItemAgreement]:
-    """Items of a batch that two or more annotators scored."""
+def shared_items(batch: int | None) -> list[ItemAgreement]:
+    """Items of a batch, or of the whole database, that two or more annotators scored."""
     return _shared(str(session.database()), batch, progress.state(session.store()))
 
 
@@ -29,5 +29,5 @@ def _people(database: str, batch: int, state: State) -> list[AnnotatorProgress]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _shared(database: str, batch: int, state: State) -> list[ItemAgreement]:
+def _shared(database: str, batch: int | None, state: State) -> list[ItemAgreement]:
     return adjudicate.double_scored(session.store(), batch)

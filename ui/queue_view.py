@@ -354,7 +354,7 @@ def item_summary(item: ItemAgreement) -> str:
     return f'<div class="prq-sub">{escape(text)}</div>'
 
 
-def items_table(batch: int, items: Iterable[ItemAgreement]) -> str:
+def items_table(batch: int | None, items: Iterable[ItemAgreement]) -> str:
     """A row for each item that two or more annotators scored."""
     head = ("Item", "Annotators", "Pairs", "EMA", "MAE", "Disagreements", "Waiting", "Differ on")
     rows = [
@@ -373,13 +373,13 @@ def items_table(batch: int, items: Iterable[ItemAgreement]) -> str:
     return table(head, rows, range(2, 7))
 
 
-def _adjudication_link(batch: int, item: ItemAgreement) -> str:
+def _adjudication_link(batch: int | None, item: ItemAgreement) -> str:
     """The item's place, as a link to its largest disagreement where there is one."""
     if not item.disagreements:
         return f"{item.position}"
     cell = item.disagreements[0]
     address = (
-        f"annotate?view=adjudicate&batch={batch}&which=all"
+        f"annotate?view=adjudicate&batch={'all' if batch is None else batch}&which=all"
         f"&replan={quote(cell.replan, safe='')}&dimension={cell.dimension}"
     )
     return f'<a href="{escape(address)}" target="_self">{item.position}</a>'

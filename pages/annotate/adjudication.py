@@ -16,6 +16,8 @@ from ui.queue_view import Which
 from ui.shell import asset
 
 PAGE_SIZE = 40
+_EVERY = -1
+"""Stands for every item of the database where a batch is chosen."""
 
 
 def render() -> None:
@@ -25,33 +27,23 @@ def render() -> None:
         words = "Ask an administrator for the role."
         st.html(queue_view.empty("Adjudicators decide here.", words))
         return
-    found = batches.list_batches(session.store())
-    if not found:
-        words = "Make a batch whose items two or more people score; what they differ on comes here."
-        link = ("annotate?view=admin", "Make a batch")
-        st.html(queue_view.empty("No batch yet.", words, link))
-        return
-    _page(found)
+    _page(batches.list_batches(session.store()))
 
 
 @st.fragment
 def _page(found: list[Batch]) -> None:
     batch, which = _bar(found)
-    items = queue_data.shared_items(batch.id)
+    number = batch.id if batch else None
+    items = queue_data.shared_items(number)
     if not items:
-        words = (
-            "Agreement shows once two annotators have submitted the same item."
-            f" This batch has {queue_view.counted(batch.submitted, 'submitted scoring')} so far."
-        )
-        link = (f"annotate?view=admin&batch={batch.id}", "See its progress")
-        st.html(queue_view.empty("No item by two or more annotators yet.", words, link))
+        st.html(queue_view.empty("No item by two or more annotators yet.", *_none_shared(batch)))
         return
     figures = queue_view.pairs_line(adjudicate.item_figures(items))
     listed = queue_view.cells_of(items, which)
     if which is Which.ITEMS:
         with st.container(border=True, key="prq_card_items"):
             st.html(queue_view.sub(figures))
-            st.html(queue_view.items_table(batch.id, items))
+            st.html(queue_view.items_table(number, items))
         return
     if not listed:
         st.html(queue_view.empty(*queue_view.nothing_of(which)))
@@ -60,13 +52,26 @@ def _page(found: list[Batch]) -> None:
     with left:
         item, cell = _choose(listed, figures)
     with right.container(border=True, key="prq_card_decide"):
-        _decide(batch, item, cell)
+        _decide(number, item, cell)
     with middle:
         reading_panel.show(cell.replan, key="prq_reading")
 
 
-def _bar(found: list[Batch]) -> tuple[Batch, Which]:
-    names = {batch.id: batch.name for batch in found}
+def _none_shared(batch: Batch | None) -> tuple[str, tuple[str, str]]:
+    """Why there is nothing to decide, and where to go on."""
+    if batch is None:
+        words = "Make a batch whose items two or more people score; what they differ on comes here."
+        return words, ("annotate?view=admin", "Make a batch")
+    words = (
+        "Agreement shows once two annotators have submitted the same item."
+        f" This batch has {queue_view.counted(batch.submitted, 'submitted scoring')} so far."
+    )
+    return words, (f"annotate?view=admin&batch={batch.id}", "See its progress")
+
+
+def _bar(found: list[Batch]) -> tuple[Batch | None, Which]:
+    """The batch at hand, None for every item of the database, and what is listed."""
+    names = {_EVERY: "Every item", **{batch.id: batch.name for batch in found}}
     with st.container(
         key="pr_queue_bar", horizontal=True, vertical_alignment="center", gap="small"
     ):
@@ -91,12 +96,13 @@ def _bar(found: list[Batch]) -> tuple[Batch, Which]:
         st.space("stretch")
         st.button("Batches", key="prq_admin", on_click=_go, args=("admin",))
         st.button("Annotate", key="prq_annotate", on_click=_go, args=("",))
-    st.query_params["batch"] = str(number)
-    batch = next(batch for batch in found if batch.id == number)
+    st.query_params["batch"] = "all" if number == _EVERY else str(number)
+    batch = next((batch for batch in found if batch.id == number), None)
     return batch, which or Which.WAITING
 
 
 def _linked(known: list[int]) -> int:
+    """Place of the batch that the link names, else of every item."""
     linked = whole_number(st.query_params.get("batch", ""))
     return known.index(linked) if linked in known else 0
 
@@ -104,6 +110,8 @@ def _linked(known: list[int]) -> int:
 def _go(view: str) -> None:
     for name in ("replan", "dimension"):
         st.query_params.pop(name, None)
+    if st.query_params.get("batch") == "all":
+        del st.query_params["batch"]
     if view:
         st.query_params["view"] = view
     else:
@@ -133,9 +141,9 @@ def _choose(listed: list[tuple[ItemAgreement, Cell]], figures: str) -> tuple[Ite
     return item, cell
 
 
-def _decide(batch: Batch, item: ItemAgreement, cell: Cell) -> None:
+def _decide(batch: int | None, item: ItemAgreement, cell: Cell) -> None:
     dimension = sde_rubric().dimension(cell.dimension)
-    notes = adjudicate.sample_notes(session.store(), batch.id, cell.replan)
+    notes = adjudicate.sample_notes(session.store(), batch, cell.replan)
     st.html(queue_view.anchors(dimension))
     st.html(queue_view.opinions(cell.opinions, notes))
     if session.user().name in item.annotators:
@@ -162,7 +170,7 @@ def _decide(batch: Batch, item: ItemAgreement, cell: Cell) -> None:
     st.html(queue_view.item_summary(item))
 
 
-def _store(batch: Batch, cell: Cell, value: float, reason: str, place: str) -> None:
+def _store(batch: int | None, cell: Cell, value: float, reason: str, place: str) -> None:
     event = st.session_state.setdefault(f"prq_event/{place}", str(uuid4()))
     made = attempt(
         adjudicate.adjudicate,
@@ -174,7 +182,7 @@ def _store(batch: Batch, cell: Cell, value: float, reason: str, place: str) -> N
         reason=reason,
         event=event,
         base_revision=cell.decision.revision if cell.decision else 0,
-        batch=batch.id,
+        batch=batch,
     )
     if made:
         st.toast(f"{cell.dimension} decided: {queue_view.level(value)}.")

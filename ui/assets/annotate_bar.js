@@ -67,10 +67,9 @@ function makeBar(hooks) {
   }
 
   /* hooks.ways: [words, view of the page] of each sub-page that the person may open */
-  function ways(view) {
-    const batch = view && view.batch ? `&batch=${view.batch}` : "";
+  function ways() {
     return hooks.ways.map(([text, name]) =>
-      make("a", { class: "btn q", href: `annotate?view=${name}${batch}`, target: "_self", text }),
+      make("a", { class: "btn q", href: `annotate?view=${name}`, target: "_self", text }),
     );
   }
 
@@ -85,7 +84,7 @@ function makeBar(hooks) {
     root.replaceChildren(
       make("div", { class: "title" }, ...titleOf(now)),
       make("span", { class: "saved" }, ...savedOf(now)),
-      ...ways(now.view),
+      ...(now.late ? [] : ways()),
       button("keys", "?", hooks.help, { cls: "q", aria: "All keys" }),
       prior,
       next,
