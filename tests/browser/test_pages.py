@@ -59,6 +59,23 @@ def test_the_sidebar_starts_closed_in_a_narrow_window(server, open_page):
         bar.wait_for(state="attached")
 
 
+def test_the_sidebar_starts_closed_behind_the_gate_too(server, open_page):
+    watch = open_page(server, name=None, size=(1024, 768))
+    page = watch.page
+    page.goto(f"{server.url}/dataset")
+    page.get_by_label("Your name").fill("Eva")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text("In this database").wait_for()
+    bar = page.locator('[data-testid="stSidebar"][data-collapsed="true"]')
+    bar.wait_for(state="attached")
+    page.get_by_test_id("stExpandSidebarButton").click()  # opened by hand, it stays open
+    page.get_by_role("link", name="Guidelines").click()
+    page.get_by_text("people and judges read the same words").wait_for()
+    page.wait_for_timeout(500)
+    assert page.locator('[data-testid="stSidebar"][data-collapsed="false"]').count() == 1
+    watch.check()
+
+
 def test_pages_have_a_package_each():
     assert {"annotate", "trajectories", "guidelines", "calibrate", "dataset"} <= set(PAGES)
     for name in PAGES:

@@ -8,10 +8,14 @@ function followTheme() {
   document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme;
 }
 
-function startNarrow() {
+// Once a page load, as soon as there is a sidebar: behind the gate it comes a moment later.
+function startNarrow(tries = 20) {
+  if (window.pararecoverFitted) return;
   const close = document.querySelector(
     '[data-testid="stSidebar"][data-collapsed="false"] [data-testid="stSidebarCollapseButton"] button'
   );
+  if (close || window.innerWidth >= NARROW) window.pararecoverFitted = true;
+  else if (tries > 0) setTimeout(startNarrow, 100, tries - 1);
   if (window.innerWidth < NARROW && close) close.click();
 }
 
@@ -22,9 +26,9 @@ export default function ({ data }) {
       `${data.cookie.name}=${data.cookie.value}; path=/; max-age=${age}; SameSite=Strict`;
   }
   followTheme();
+  startNarrow();
   if (window.pararecoverFrame) return;
   window.pararecoverFrame = new MutationObserver(followTheme);
   const app = document.querySelector(".stApp");
   if (app) window.pararecoverFrame.observe(app, { attributes: true, attributeFilter: ["class"] });
-  startNarrow();
 }
