@@ -20,6 +20,7 @@ UNNAMED = "unnamed"
 
 _IMPORT_FIRST = "Import the instance file first, then this file again"
 _NAME_FILE = "Add a level or source column, or pass --level or --source"
+_NAME_QUERY = "Add a query or plan column: level and source are the same"
 _NAME_AGENT = "Add an agent column, or pass --agent"
 
 
@@ -73,7 +74,9 @@ def find_instance(connection: sqlite3.Connection, ref: InstanceRef) -> str:
         raise MissingError(got, f"the {differs} that the database has for {named}", _IMPORT_FIRST)
     if len(rows) > 1:
         error = AmbiguousError(
-            f"{named}, which {len(rows)} instances have ({_listed(rows)})", "one", _NAME_FILE
+            f"{named}, which {len(rows)} instances have ({_listed(rows)})",
+            "one",
+            _NAME_FILE if len({(row["level"], row["source"]) for row in rows}) > 1 else _NAME_QUERY,
         )
         error.keys = tuple(row["key"] for row in rows)
         raise error

@@ -112,7 +112,7 @@ def _block(name: str, report: ImportReport) -> list[str]:
         ranked = sorted(report.tags.items(), key=lambda pair: (-pair[1], pair[0]))
         lines.append("  error types: " + ", ".join(f"{shown(tag)} {n:,}" for tag, n in ranked))
     if report.rejects:
-        rows = "row was" if len(report.rejects) == 1 else "rows were"
+        rows = "row or cell was" if len(report.rejects) == 1 else "rows or cells were"
         lines.append(f"  {len(report.rejects):,} {rows} not taken; the reasons follow")
     return lines
 

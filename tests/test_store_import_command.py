@@ -55,11 +55,11 @@ def test_files_land_and_each_reject_has_its_line_and_reason(files, tmp_path):
         "  level 1: 1",
         "  error types: Type_Error 1",
         "results.csv: 2 replans, 3 scores",
-        "  2 rows were not taken; the reasons follow",
+        "  2 rows or cells were not taken; the reasons follow",
         "Together: 1 instance, 2 replans, 3 scores",
         "  level 1: 1",
         "  error types: Type_Error 1",
-        "  2 rows were not taken; the reasons follow",
+        "  2 rows or cells were not taken; the reasons follow",
         f"Database: {db}",
     ]
     lines = result.stderr.splitlines()
@@ -138,7 +138,7 @@ def test_a_file_that_is_no_data_is_listed(tmp_path):
     file.write_text("milk\n", encoding="utf-8")
     result = run(file, "--db", tmp_path / "p.db", "--strict")
     assert result.exit_code == 1
-    assert "1 row was not taken; the reasons follow" in result.stdout
+    assert "1 row or cell was not taken; the reasons follow" in result.stdout
     assert result.stderr.startswith("shopping.txt")
 
 

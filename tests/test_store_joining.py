@@ -197,7 +197,7 @@ def test_an_id_in_two_files_is_narrowed_by_what_the_row_says(store):
     assert several.got.startswith("id 5, which 2 instances have (level 2 rollout ")
     assert (several.expected, several.cure) == (
         "one",
-        "Add a level or source column, or pass --level or --source",
+        "Add a query or plan column: level and source are the same",
     )
     assert reasons(joined(query="Another"))[0][1] == (
         "no instance with id 5 and this query is in the database"
@@ -461,3 +461,19 @@ def test_progress_counts_items(store):
     store.ingest(items(*(instance(str(number)) for number in range(300))), progress=seen.append)
     assert seen == [256, 300]
     assert isinstance(answer(), Answer)
+
+
+@pytest.mark.parametrize(
+    ("other", "cure"),
+    [
+        ({"level": 2}, "Add a level or source column, or pass --level or --source"),
+        (
+            {"query": "Fry an egg", "query_id": "q2"},
+            "Add a query or plan column: level and source are the same",
+        ),
+    ],
+)
+def test_the_cure_for_an_id_of_two_instances_tells_them_apart(store, other, cure):
+    store.ingest(items(instance("1"), instance(**{"id": "1", **other})))
+    (reject,) = store.ingest(items(answer("1"))).rejects
+    assert reject.cure == cure
