@@ -26,7 +26,7 @@ function makeBar(hooks) {
     return [
       tag(since, "open", null, "eye"),
       tag(found.agent || "agent unknown", "", "Agent"),
-      ...found.tags.map((label) => tag(label, "fail", found.reason || "Error tag")),
+      ...found.tags.map((label) => tag(label, "fail", `${label}: ${found.reason || "error tag"}`)),
     ];
   }
 

@@ -223,6 +223,11 @@ function makeReading(hooks) {
     return bad ? `${calls}, ${bad} not ok` : calls;
   }
 
+  /* a tool's name may go on in the next line behind an underscore, rather than anywhere */
+  function breakable(name) {
+    return name.split(/(?<=_)/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
+  }
+
   function observationsOf({ rows, total }) {
     if (!rows.length)
       return make("p", { class: "quiet pad", text: "No call was made in this round." });
@@ -255,7 +260,7 @@ function makeReading(hooks) {
                 title: "No node of the plan makes this call",
               }),
         ),
-        make("td", { title: shortOf(row.arguments), text: row.tool }),
+        make("td", { title: shortOf(row.arguments) }, ...breakable(row.tool)),
         make("td", { class: "mono" }, cutText(row.result || "(nothing)", hooks.full)),
         make(
           "td",
