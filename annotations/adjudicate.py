@@ -383,13 +383,7 @@ def _item(
 
 
 def sample_notes(store: "Store", batch: int | None, replan: str) -> dict[str, str]:
-    """Annotators' notes on the whole sample, by name; those without a note are left out.
-
-    Args:
-        store: The database.
-        batch: Which batch's notes; None for the newest note of each annotator in any.
-        replan: Key of the replan.
-    """
+    """Annotators' notes on the whole sample, by name, of a batch or (None) the newest of any."""
     with store.read() as db:
         rows = db.execute(
             "SELECT annotator, note FROM assignment WHERE coalesce(batch = ?, 1) AND replan = ?"
