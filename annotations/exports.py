@@ -12,24 +12,31 @@ import itertools
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
 from annotations.score_log import exact_note, log_entry
 from annotations.store import Store
+from pararecover_core.errors import InputError
 from pararecover_core.formats.columns import WIDE_FORM
 from pararecover_core.formats.guard import guard
 from pararecover_core.formats.items import ScoreRow
-from pararecover_core.formats.writers import target, write_csv, write_xlsx
+from pararecover_core.formats.writers import FORMS, target, write_csv, write_scores, write_xlsx
 from pararecover_core.literals import dumps, loads
 from pararecover_core.pairing import HUMAN
 from pararecover_core.records import as_text, content_key
 from pararecover_core.rubric import DIMENSIONS
 
 WIDE_FORMS = ("csv", "xlsx")
+SHAPES = {"long": FORMS, "wide": WIDE_FORMS, "records": ("jsonl",), "log": ("jsonl",)}
+"""Forms of each shape."""
+
 Names = Mapping[str, str]
 """Pseudonym by scorer name; empty where names are given as they are."""
+
+_ENTRY_BYTES = {"long": 220, "log": 420}
+"""About how long a row of these is, its note left out."""
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -42,6 +49,67 @@ class Filter(msgspec.Struct, frozen=True):
 
     scorer: str = ""
     batch: int | None = None
+
+
+class Taken(NamedTuple):
+    """What was written.
+
+    Attributes:
+        rows: How many rows or lines.
+        broken: Rows (from 1) of a table whose texts hold lone surrogates.
+    """
+
+    rows: int
+    broken: tuple[int, ...] = ()
+
+
+def take(
+    store: Store, path: Path | BinaryIO, shape: str, form: str, which: Filter, names: Names
+) -> Taken:
+    """Write scores in one of the ``SHAPES``; the log is always whole.
+
+    Args:
+        store: The database.
+        path: A file, written beside and moved into place, or an open binary stream.
+        shape: Name of a shape.
+        form: One of its forms.
+        which: Which scores.
+        names: What ``pseudonyms`` gave, or nothing.
+
+    Raises:
+        InputError: There is no such shape, or not in this form.
+    """
+    if shape not in SHAPES:
+        raise InputError("shape", repr(shape), f"one of {', '.join(SHAPES)}", "Choose one")
+    if form not in SHAPES[shape]:
+        expected = f"{' or '.join(SHAPES[shape])} for the shape {shape}"
+        raise InputError("form", repr(form), expected, "Choose another form or shape")
+    if shape == "records":
+        return Taken(write_records(store, path, which, names))
+    if shape == "log":
+        return Taken(write_log(store, path, names))
+    broken: list[int] = []
+    if shape == "wide":
+        rows = write_wide(store, path, which, names, form, broken)
+    else:
+        rows = write_scores(with_surrogates(long_rows(store, which, names), broken), path, form)
+    return Taken(rows, tuple(broken))
+
+
+def about_bytes(store: Store, shape: str) -> int:
+    """About how large a file would be, without writing it; filters are not asked."""
+    with store.read() as db:
+        entries, notes = db.execute(
+            "SELECT COUNT(*), COALESCE(SUM(LENGTH(CAST(note AS BLOB))), 0) FROM score_log"
+        ).fetchone()
+        if shape in _ENTRY_BYTES:
+            return int(entries * _ENTRY_BYTES[shape] + notes)
+        bodies = db.execute(
+            "SELECT (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM replan_body) + "
+            "(SELECT COALESCE(SUM(LENGTH(b.body)), 0) FROM replan r "
+            "JOIN instance i ON i.key = r.instance JOIN instance_body b ON b.n = i.n)"
+        ).fetchone()[0]
+    return int(bodies + notes + entries * (200 if shape == "records" else 10))
 
 
 # Pseudonyms
@@ -177,15 +245,30 @@ def _score(row: sqlite3.Row, names: Names) -> dict[str, Any]:
 
 
 def write_wide(
-    store: Store, path: Path | BinaryIO, which: Filter, names: Names, form: str = "csv"
+    store: Store,
+    path: Path | BinaryIO,
+    which: Filter,
+    names: Names,
+    form: str = "csv",
+    broken: list[int] | None = None,
 ) -> int:
     """Write the wide form; reading it gives the same texts, values and notes.
+
+    Args:
+        store: The database.
+        path: A file or an open binary stream.
+        which: Which scores.
+        names: Pseudonyms.
+        form: One of ``WIDE_FORMS``.
+        broken: Gets the numbers of rows that hold lone surrogates.
 
     Returns:
         The number of rows.
     """
     columns = _wide_columns(store)
-    rows = _wide_rows(store, which, names, columns)
+    rows = with_surrogates(
+        _wide_rows(store, which, names, columns), broken if broken is not None else []
+    )
     with target(path) as stream:
         if form == "xlsx":
             return write_xlsx(rows, columns, stream, "scores")
@@ -279,7 +362,7 @@ def write_log(store: Store, path: Path | BinaryIO, names: Names) -> int:
     """Write every entry of the score log, one JSON object a line, oldest first.
 
     ``score_log.replay`` of the entries gives the current scores. With pseudonyms, event ids are
-    replaced too: some hold names.
+    replaced too: some hold names, so that even a digest of them would confirm a guess.
 
     Returns:
         The number of entries.
@@ -293,7 +376,8 @@ def write_log(store: Store, path: Path | BinaryIO, names: Names) -> int:
             data |= {"instance": row["instance"], "agent": row["agent"]}
             if names:
                 data["scorer"] = names.get(entry.scorer, entry.scorer)
-                data["event"] = content_key(entry.event)
+                place = (entry.replan, entry.dimension, data["scorer"], str(entry.revision))
+                data["event"] = content_key("log", *place)
             stream.write(dumps(data).encode("utf-8", "surrogatepass") + b"\n")
             count += 1
     return count
@@ -309,10 +393,17 @@ ORDER BY s.entry
 """
 
 
-def with_surrogates(rows: Iterable[ScoreRow], found: list[int]) -> Iterator[ScoreRow]:
+R = TypeVar("R", ScoreRow, list[Any])
+
+
+def with_surrogates(rows: Iterable[R], found: list[int]) -> Iterator[R]:
     """The same rows; the numbers (from 1) of those that hold lone surrogates go into a list."""
     for number, row in enumerate(rows, start=1):
-        texts = (row.note, row.agent, row.scorer, row.id, row.query_id)
+        texts = (
+            (row.note, row.agent, row.scorer, row.id, row.query_id)
+            if isinstance(row, ScoreRow)
+            else [cell for cell in row if isinstance(cell, str)]
+        )
         if not all(text.isascii() for text in texts) and _is_broken("".join(texts)):
             found.append(number)
         yield row

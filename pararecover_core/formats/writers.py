@@ -44,14 +44,19 @@ def write_scores(rows: Iterable[ScoreRow], path: Path | BinaryIO, form: str = "c
 
 
 @contextlib.contextmanager
-def target(path: Path | BinaryIO) -> Iterator[BinaryIO]:
-    """The stream to write to; a file appears whole or not at all."""
+def target(path: Path | BinaryIO, *, private: bool = False) -> Iterator[BinaryIO]:
+    """The stream to write to; a file appears whole or not at all.
+
+    Args:
+        path: A file, or an open stream, which is given back as it is.
+        private: Whether only the file's owner may read it.
+    """
     if not isinstance(path, Path):
         yield path
         return
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        os.chmod(name, 0o666 & ~_umask())
+        os.chmod(name, 0o600 if private else 0o666 & ~_umask())
         with os.fdopen(handle, "wb") as stream:
             yield cast(BinaryIO, stream)
         os.replace(name, path)
