@@ -1,6 +1,5 @@
 """A session's history as a methods paragraph with a table: text, Markdown or LaTeX."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -8,14 +7,13 @@ from annotations import sessions
 from annotations.refining import Version, judges, versions
 from pararecover_core.errors import InputError
 from pararecover_core.figures import fixed
+from pararecover_core.latex import definitions, tex
 
 if TYPE_CHECKING:
     from annotations.store import Store
 
 FORMS = ("text", "markdown", "latex")
 HEADS = ("Judge", "Prompt", "Parent", "n", "EMA", "95% interval", "MAE", "Fixed", "Broken", "p")
-_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
-_NAMED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def methods(store: "Store", session: int, form: str = "text") -> str:
@@ -39,7 +37,8 @@ def methods(store: "Store", session: int, form: str = "text") -> str:
     text = paragraph(store, session, rows)
     table = [_row(model, version) for model, version in rows]
     if form == "latex":
-        return f"{_escaped(text)}\n\n{_latex(table)}" if table else _escaped(text)
+        parts = [tex(text), *([_latex(table)] if table else [])]
+        return "\n\n".join([*definitions("".join(parts)), *parts])
     written = _markdown(table) if form == "markdown" else _plain(table)
     return f"{text}\n\n{written}" if table else text
 
@@ -129,14 +128,10 @@ def _latex(rows: Sequence[Sequence[str]]) -> str:
     lines = [
         r"\begin{tabular}{lllrrlrrrr}",
         r"\hline",
-        " & ".join(map(_escaped, HEADS)) + r" \\",
+        " & ".join(map(tex, HEADS)) + r" \\",
         r"\hline",
-        *(" & ".join(map(_escaped, row)) + r" \\" for row in rows),
+        *(" & ".join(map(tex, row)) + r" \\" for row in rows),
         r"\hline",
         r"\end{tabular}",
     ]
     return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    return _SPECIAL.sub(lambda found: _NAMED.get(found[0], "\\" + found[0]), text)

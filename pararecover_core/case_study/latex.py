@@ -1,34 +1,20 @@
 r"""A case study as LaTeX: figures in TikZ, scores in a booktabs table; text is never a command.
 
-Needs ``tikz`` and ``booktabs``; Chinese text needs XeLaTeX or LuaLaTeX with ``xeCJK`` or ``ctex``.
+Needs ``tikz`` and ``booktabs``; other scripts need XeLaTeX or LuaLaTeX.
 """
 
-import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from pararecover_core.case_study.html import note_rows, origin_words
 from pararecover_core.case_study.markdown import figure_text, score_table
 from pararecover_core.case_study.model import Case, RoundView, Side
-from pararecover_core.case_study.svg import EDGES, INK, LOOKS, compact, path, wide
+from pararecover_core.case_study.svg import EDGES, INK, LOOKS, compact, path
 from pararecover_core.draw import Picture
+from pararecover_core.latex import NEEDS, definitions, tex
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-    "`": r"\textasciigrave{}", "'": r"\textquotesingle{}", "[": "{[}", "]": "{]}",
-    "×": r"\ensuremath{\times}", "…": r"\ldots{}", "–": "--",
-}  # fmt: skip
 _POINT = 0.024
 """Centimetres of a pixel."""
-
-
-def tex(text: str) -> str:
-    """A text on one line that LaTeX prints as it is; control characters are left out."""
-    flat = " ".join(text.split())
-    kept = (c for c in flat if unicodedata.category(c) not in ("Cc", "Cs"))
-    return "".join(_SPECIAL.get(c, c) for c in kept)
 
 
 def _paragraphs(text: str) -> str:
@@ -38,7 +24,7 @@ def _paragraphs(text: str) -> str:
 
 def latex(case: Case) -> str:
     r"""A ``figure*`` to put into a paper with ``\input``, the scores in a table after it."""
-    body = [_preamble(case), r"\begin{figure*}", r"\centering"]
+    body = [r"\begin{figure*}", r"\centering"]
     for side in case.sides:
         if len(case.sides) > 1:
             body.append(rf"\textbf{{{tex(side.agent)}}}\par\smallskip")
@@ -47,26 +33,13 @@ def latex(case: Case) -> str:
     body += [rf"\caption{{{_caption(case)}}}", r"\label{fig:case-study}", r"\end{figure*}"]
     for side in case.sides:
         body += _scores(side, named=len(case.sides) > 1)
-    return "\n".join(body) + "\n"
+    source = "\n".join(body) + "\n"
+    return "\n".join(
+        [rf"{NEEDS} \usepackage{{tikz,booktabs}}", *definitions(source), *_COLOURS, source]
+    )
 
 
-def _preamble(case: Case) -> str:
-    lines = [
-        "% Packages: \\usepackage{tikz,booktabs} \\usepackage[T1]{fontenc} \\usepackage{textcomp}",
-    ]
-    if wide("".join([case.title, case.lead, case.query, *(_all_text(case))])):
-        lines.append("% Chinese text: compile with XeLaTeX and \\usepackage{xeCJK}.")
-    lines += [rf"\definecolor{{pr{name}}}{{HTML}}{{{colour[1:]}}}" for name, colour in INK.items()]
-    return "\n".join(lines)
-
-
-def _all_text(case: Case) -> list[str]:
-    return [
-        text
-        for side in case.sides
-        for one in side.rounds
-        for text in (one.note, one.caption, one.thought)
-    ]
+_COLOURS = [rf"\definecolor{{pr{name}}}{{HTML}}{{{colour[1:]}}}" for name, colour in INK.items()]
 
 
 def _caption(case: Case) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from pararecover_core.errors import InputError
 from pararecover_core.figures import fixed
+from pararecover_core.latex import NEEDS, definitions, tex
 from pararecover_core.literals import dumps
 
 
@@ -191,23 +192,17 @@ def _markdown(report: Report) -> str:
     return "\n".join([f"**{report.title}**", "", *table, "", *report.notes])
 
 
-_LATEX = str.maketrans(
-    {c: f"\\{c}" for c in "&%$#_{}"}
-    | {"↓": r"\ensuremath{\downarrow}", "↑": r"\ensuremath{\uparrow}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
-
-
 def _latex(report: Report) -> str:
     head = _head(report)
     columns = "l" * len(report.labels) + "r" * (len(head) - len(report.labels))
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
+        return " & ".join(map(tex, cells)) + r" \\"
 
     body = [line(cells) for cells in _texts(report)]
-    return "\n".join(
+    source = "\n".join(
         [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
          line(head), r"\midrule", *body, r"\bottomrule", r"\end{tabular}",
-         rf"\caption{{{report.title.translate(_LATEX)}}}", r"\end{table}"]
+         rf"\caption{{{tex(report.title)}}}", r"\end{table}"]
     )  # fmt: skip
+    return "\n".join([rf"{NEEDS} \usepackage{{booktabs}}", *definitions(source), source])
