@@ -192,6 +192,10 @@ def _markdown(report: Report) -> str:
     return "\n".join([f"**{report.title}**", "", *table, "", *report.notes])
 
 
+_COLUMNS = 9
+"""Columns that fit a page's column of text; a wider table goes over the whole page, set small."""
+
+
 def _latex(report: Report) -> str:
     head = _head(report)
     columns = "l" * len(report.labels) + "r" * (len(head) - len(report.labels))
@@ -200,9 +204,13 @@ def _latex(report: Report) -> str:
         return " & ".join(map(tex, cells)) + r" \\"
 
     body = [line(cells) for cells in _texts(report)]
+    many = len(head) > _COLUMNS
+    place = "table*" if many else "table"
+    size = [r"\footnotesize\setlength{\tabcolsep}{3pt}"] if many else []
     source = "\n".join(
-        [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
-         line(head), r"\midrule", *body, r"\bottomrule", r"\end{tabular}",
-         rf"\caption{{{tex(report.title)}}}", r"\end{table}"]
+        [rf"\begin{{{place}}}", r"\centering", *size,
+         rf"\begin{{tabular}}{{{columns}}}", r"\toprule", line(head), r"\midrule", *body,
+         r"\bottomrule", r"\end{tabular}",
+         rf"\caption{{{tex(report.title)}}}", rf"\end{{{place}}}"]
     )  # fmt: skip
     return "\n".join([rf"{NEEDS} \usepackage{{booktabs}}", *definitions(source), source])
