@@ -5,6 +5,7 @@ judge, or the program. S5 and E5 are computed, so the program's stand for every 
 own count where the program has none.
 """
 
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from annotations import pairs
 from annotations.gold import counts
 from annotations.store import Store
 from pararecover_core.agents.planning import (
@@ -37,11 +39,26 @@ from pararecover_core.preferences import (
 )
 from pararecover_core.records import Instance, Replan, Trajectory, as_text, content_key, from_data
 from pararecover_core.rubric import JUDGED
+from pararecover_core.scores import efficacy
 
 PROGRAM = "program"
 _COMPUTED = ("S5", "E5")
 Scores = dict[str, dict[str, float]]
 """Score by sub-dimension by key of the replan."""
+
+
+State = tuple[int, ...]
+
+
+def state(store: Store) -> State:
+    """Changes whenever candidates or decisions could."""
+    with store.read() as db:
+        more = db.execute(
+            "SELECT COUNT(*), (SELECT COUNT(*) FROM training_decision),"
+            " (SELECT COUNT(*) FROM replan WHERE stub), (SELECT COUNT(*) FROM instance WHERE stub)"
+            " FROM trajectory"
+        ).fetchone()
+    return (*pairs.state(store), *more)
 
 
 def scorers(store: Store) -> list[str]:
@@ -161,23 +178,42 @@ def _add_computed(db: sqlite3.Connection, scores: Scores) -> None:
         "SELECT replan, value FROM score_current "
         "WHERE scorer = ? AND dimension = 'E5' AND value IS NOT NULL"
     )
-    for replan, value in (*db.execute(_RUNS), *db.execute(query, (PROGRAM,))):
+    ran = [(row["key"], value) for row in db.execute(_RUNS) if (value := _of_run(row)) is not None]
+    for replan, value in (*ran, *db.execute(query, (PROGRAM,))):
         computed.setdefault(replan, {})["E5"] = value
     for key, mine in scores.items():
         mine.update(computed.get(key, {}))
 
 
 _RUNS = """
-SELECT r.key, json_extract(t.body, '$.extra.e5') AS e5
+SELECT r.key, json_extract(t.body, '$.extra.e5') AS e5, json_type(t.body, '$.extra.e5') AS given,
+  json_extract(t.body, '$.extra.rounds') AS counted, t.success, t.rounds, i.executed_rounds,
+  i.round_gt
 FROM trajectory t JOIN replan r ON r.instance = t.instance AND r.agent = t.agent
-WHERE json_valid(t.body) AND e5 BETWEEN 0 AND 1 AND CASE
+JOIN instance i ON i.key = t.instance
+WHERE json_valid(t.body) AND CASE
   WHEN json_extract(t.body, '$.extra.replan') IS NOT NULL
   THEN json_extract(t.body, '$.extra.replan') = r.key
   ELSE 1 = (SELECT COUNT(*) FROM replan o WHERE o.instance = r.instance AND o.agent = r.agent) END
 ORDER BY t.rowid
 """
-"""E5 of the run that an answer was put into, else of its agent's run from the same instance where
-the agent gave one answer to it; the newest run counts."""
+"""The run that an answer was put into, else its agent's run from the same instance where the agent
+gave one answer to it; the newest run counts."""
+
+
+def _of_run(row: sqlite3.Row) -> float | None:
+    """E5 as the run says it, else from its rounds; None where it is not known."""
+    if row["given"] is not None:
+        known = row["given"] in ("integer", "real") and 0 <= row["e5"] <= 1
+        return float(row["e5"]) if known else None
+    counted, optimal = row["counted"], row["round_gt"]
+    taken = counted if isinstance(counted, int) else row["rounds"] + (row["executed_rounds"] or 0)
+    value = efficacy(
+        success=bool(row["success"]),
+        optimal=optimal if optimal and optimal > 0 else None,
+        rounds=max(taken, 1),
+    )
+    return None if math.isnan(value) else value
 
 
 # Decisions

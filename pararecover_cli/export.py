@@ -12,7 +12,7 @@ from annotations.batches import find_batch
 from annotations.store import Store
 from pararecover_cli import export_training
 from pararecover_cli.case_study import case_study
-from pararecover_cli.export_training import open_store
+from pararecover_cli.export_training import check_target, open_store
 from pararecover_core.errors import InputError
 from pararecover_core.formats.writers import FORMS, target
 
@@ -153,17 +153,6 @@ def form_of(out: Path | None, usual: str = "csv") -> str:
         expected = "a name that ends in " + ", ".join(f".{known}" for known in FORMS)
         raise InputError("--out", repr(str(out)), expected, "Rename it, or say --form")
     return suffix
-
-
-def check_target(out: Path, option: str = "--out") -> None:
-    """Refuse a path that no file can be written to.
-
-    Raises:
-        InputError: It is a folder, or its folder is not there.
-    """
-    if out.is_dir() or not out.parent.is_dir():
-        got = "a folder" if out.is_dir() else f"no folder {out.parent}"
-        raise InputError(f"{option} {out}", got, "a file in a folder that exists", "Name another")
 
 
 for _command in (

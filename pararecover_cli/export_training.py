@@ -1,38 +1,21 @@
 """``pararecover export sft|dpo|kto|stepwise|few-shot``: training data out of scored answers."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from annotations import training
+from annotations import training, training_files
 from annotations.store import Store, default_path
+from annotations.training_files import Wanted
 from pararecover_core.agents.planning import prompt_name
 from pararecover_core.errors import InputError
-from pararecover_core.formats.training import (
-    TRAINING_FORMS,
-    Form,
-    TrainingText,
-    add_dataset_info,
-    dataset_entry,
-    form_for,
-    write_training,
-)
+from pararecover_core.formats.training import TRAINING_FORMS, add_dataset_info, write_training
 from pararecover_core.formats.writers import target
 from pararecover_core.pairing import GOLD
-from pararecover_core.preferences import (
-    PAIRINGS,
-    Kind,
-    Part,
-    Rules,
-    Selection,
-    demonstrations,
-    of_part,
-    select,
-)
+from pararecover_core.preferences import PAIRINGS, Part, Rules, Selection, demonstrations
 
 Out = Annotated[Path, typer.Option(help="File to write, JSON lines.")]
 Db = Annotated[Path | None, typer.Option(help="Database; else PARARECOVER_DB, else your own.")]
@@ -73,7 +56,7 @@ def sft(
     Example: pararecover export sft --scorer judge:gpt-4o@sde-1 --out sft.jsonl
     """
     rules = Rules(above, test_share=test_share, seed=seed, test_queries=_listed(test_list))
-    _write("sft", out, scorer, form, rules, part, tools, db)
+    _write(Wanted("sft", scorer, rules, form, _part(part), tools), out, db)
 
 
 def dpo(
@@ -102,7 +85,7 @@ def dpo(
         seed=seed,
         test_queries=_listed(test_list),
     )
-    _write("dpo", out, scorer, form, rules, part, tools, db)
+    _write(Wanted("dpo", scorer, rules, form, _part(part), tools), out, db)
 
 
 def kto(
@@ -121,7 +104,7 @@ def kto(
     Example: pararecover export kto --out kto.jsonl
     """
     rules = Rules(above, gap=gap, test_share=test_share, seed=seed, test_queries=_listed(test_list))
-    _write("kto", out, scorer, "trl", rules, part, False, db)
+    _write(Wanted("kto", scorer, rules, part=_part(part)), out, db)
 
 
 def stepwise(
@@ -141,11 +124,8 @@ def stepwise(
 
     Example: pararecover export stepwise --out prm.jsonl
     """
-    store = open_store(db)
     rules = Rules(above, test_share=test_share, seed=seed, test_queries=_listed(test_list))
-    mine = of_part(training.candidates(store, scorer), rules, _part(part))
-    form = form_for("stepwise", "trl")
-    _to_file(training.stepwise(store, mine, above), out, form, "runs")
+    _write(Wanted("stepwise", scorer, rules, part=_part(part)), out, db)
 
 
 def few_shot(
@@ -162,9 +142,12 @@ def few_shot(
 
     Example: pararecover export few-shot --out shots.json
     """
+    check_target(out)
     store = open_store(db)
     rules = Rules(above, test_share=test_share, seed=seed, test_queries=_listed(test_list))
-    chosen = _select(store, "sft", scorer, rules, "train")
+    wanted = Wanted("sft", scorer, rules)
+    found = training.candidates(store, scorer)
+    chosen = training_files.choose(wanted, found, training.decisions(store))
     shots = training.demonstration_texts(store, demonstrations(chosen.examples, count))
     listed = msgspec.to_builtins(shots)
     with target(out) as stream:
@@ -185,38 +168,26 @@ def open_store(db: Path | None) -> Store:
     return Store(path)
 
 
-def _write(
-    kind: Kind,
-    out: Path,
-    scorer: str,
-    form_name: str,
-    rules: Rules,
-    part: str,
-    tools: bool,
-    db: Path | None,
-) -> None:
-    form, store = form_for(kind, form_name), open_store(db)
-    if tools and form.name == "llama-factory-alpaca":
-        cure = "Leave --tools out, or choose llama-factory-sharegpt"
-        raise InputError("--tools", "the format alpaca", "a format with tools", cure)
-    chosen = _select(store, kind, scorer, rules, part)
-    good = rules.above if kind == "kto" else 0.0
-    texts = training.texts(store, chosen.examples, tools_apart=tools, good=good)
+def _write(wanted: Wanted, out: Path, db: Path | None) -> None:
+    form = training_files.form_of(wanted)
+    check_target(out)
+    store = open_store(db)
+    found = training.candidates(store, wanted.scorer)
+    chosen = training_files.choose(wanted, found, training.decisions(store))
     _report(chosen)
-    _to_file(texts, out, form, "examples")
+    written = write_training(training_files.texts(store, wanted, found, chosen), out, form)
+    if written.repaired:
+        lines = ", ".join(map(str, written.repaired[:20]))
+        typer.echo(f"lone surrogates became U+FFFD in lines {lines}", err=True)
+    what = "runs" if wanted.kind == "stepwise" else "examples"
+    typer.echo(f"{written.rows:,} {what} written to {out} ({form.title})", err=True)
     card = out.with_name(f"{out.name}.card.json")
     with target(card) as stream:
-        stream.write(training.card(**training.facts(chosen, rules, scorer, form.name)))
-    if form.name.startswith("llama-factory"):
-        entry = dataset_entry(form, kind, out.name, tools=tools)
+        stream.write(training_files.card(wanted, chosen, written.rows))
+    entry = training_files.entry(wanted, out.name)
+    if entry is not None:
         listed = add_dataset_info(out.parent, out.stem, entry)
         typer.echo(f"data set {out.stem!r} entered into {listed}", err=True)
-
-
-def _select(store: Store, kind: Kind, scorer: str, rules: Rules, part: str) -> Selection:
-    found = training.candidates(store, scorer)
-    given = training.decisions(store)
-    return select(found, rules, kind=kind, part=_part(part), decisions=given)
 
 
 def _report(chosen: Selection) -> None:
@@ -227,15 +198,15 @@ def _report(chosen: Selection) -> None:
         typer.echo(f"left out: {count:,} {reason}", err=True)
 
 
-def _to_file(texts: Iterable[TrainingText], out: Path, form: Form, what: str) -> None:
+def check_target(out: Path, option: str = "--out") -> None:
+    """Refuse a path that no file can be written to.
+
+    Raises:
+        InputError: It is a folder, or its folder is not there.
+    """
     if out.is_dir() or not out.parent.is_dir():
         got = "a folder" if out.is_dir() else f"no folder {out.parent}"
-        raise InputError(f"--out {out}", got, "a file in a folder that exists", "Name another")
-    written = write_training(texts, out, form)
-    if written.repaired:
-        lines = ", ".join(map(str, written.repaired[:20]))
-        typer.echo(f"lone surrogates became U+FFFD in lines {lines}", err=True)
-    typer.echo(f"{written.rows:,} {what} written to {out} ({form.title})", err=True)
+        raise InputError(f"{option} {out}", got, "a file in a folder that exists", "Name another")
 
 
 def _part(part: str) -> Part:

@@ -19,7 +19,8 @@ from annotations.judges import DEFAULT_PROMPT, PROGRAM, Order, Prepared, prepare
 from annotations.judging import Scope, open_failures
 from annotations.score_log import storable
 from annotations.store import Store, default_path
-from pararecover_cli.export import check_target, form_of
+from pararecover_cli.export import form_of
+from pararecover_cli.export_training import check_target
 from pararecover_cli.import_ import shown
 from pararecover_core.errors import InputError
 from pararecover_core.formats import read, write_scores

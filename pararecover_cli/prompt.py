@@ -7,7 +7,7 @@ import typer
 
 from annotations.prompts import get_prompt, import_prompt, list_prompts
 from annotations.store import Store, default_path
-from pararecover_cli.export import check_target
+from pararecover_cli.export_training import check_target
 from pararecover_cli.import_ import shown
 from pararecover_core.errors import InputError
 from pararecover_core.judges.prompt import parse_prompt, write_prompt

@@ -55,7 +55,7 @@ def test_llama_factory_gets_its_entry(db, tmp_path):
     assert entry["ranking"] is True
     assert entry["columns"]["tools"] == "tools"
     assert set(lines(out)[0]) == {"conversations", "system", "chosen", "rejected", "tools"}
-    with pytest.raises(InputError, match="--tools: got the format alpaca"):
+    with pytest.raises(InputError, match="--tools: got the format llama-factory-alpaca"):
         run(db, "dpo", "--out", str(out), "--format", "llama-factory-alpaca", "--tools")
 
 

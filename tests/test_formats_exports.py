@@ -5,7 +5,8 @@ import io
 import pandas as pd
 import pytest
 
-from pararecover_core.formats import ScoreRow, read, write_scores
+from pararecover_core.errors import InputError
+from pararecover_core.formats import ScoreRow, read, write_scores, writers
 from pararecover_core.formats.columns import FIRST_LONG_FORM, LONG_FORM
 
 ROW = ScoreRow(
@@ -39,6 +40,13 @@ def test_the_note_comes_back_as_it_was(form):
     assert item.content.note == ROW.note
     assert item.content.scorer == ROW.scorer
     assert item.content.extra == {"revealed": True}
+
+
+def test_a_sheet_that_is_full_says_so(monkeypatch):
+    monkeypatch.setattr(writers, "_MOST_ROWS", 2)
+    with pytest.raises(InputError, match="rows: got more than 2, expected as many as a sheet"):
+        written("xlsx", [ROW] * 3)
+    assert len(pd.read_excel(io.BytesIO(written("xlsx", [ROW] * 2)), engine="openpyxl")) == 2
 
 
 def test_a_csv_of_the_first_release_reads_as_it_did():

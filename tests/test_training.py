@@ -3,6 +3,7 @@
 import json
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +91,22 @@ def test_e5_comes_from_the_run_where_no_score_says(tmp_path):
     store.ingest(items(run_of(store, good, 0.25), run_of(store, fair, 0.75, named=False)))
     # 14.5 had 0.5 for E5: 14 + 0.25; 10 had 0
     assert by_agent(training.candidates(store, JUDGE)) == {"good": 14.25, "fair": 10.75, "poor": 4}
+
+
+def test_e5_of_a_run_without_figures_follows_from_its_rounds(tmp_path):
+    store = scored_store(tmp_path / "e.db", tasks=1, round_gt=2)
+    for one in training.candidates(store, JUDGE):
+        store.append([entry(one.replan, "E5", None, scorer="program", base=1, action="clear")])
+        run = run_of(store, store.replan(one.replan), 0.0, named=False)
+        # one broken off by its endpoint says that its E5 is not known
+        extra = {"e5": None} if one.agent == "fair" else {}
+        more = {"key": one.agent, "extra": extra, "success": one.agent != "poor"}
+        store.ingest(items(msgspec.structs.replace(run, **more)))
+    found = by_agent(training.candidates(store, JUDGE))
+    # best in 2 rounds; 1 lies behind the plan, 2 are of the run; 14.5 had 0.5 for E5
+    assert found["good"] == pytest.approx(14 + 2 / 3)
+    assert found["poor"] == 4
+    assert math.isnan(found["fair"])
 
 
 def test_decisions_are_kept_with_their_reason(store):

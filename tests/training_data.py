@@ -20,14 +20,14 @@ def scores_of(total):
     return scores | {"E5": left}
 
 
-def scored_store(path, tasks=4, scorer=JUDGE):
+def scored_store(path, tasks=4, scorer=JUDGE, **fields):
     """A store of ``tasks`` instances, three answers to each, all 15 scored.
 
-    Judged sub-dimensions are the scorer's, E5 is the program's, S5 follows from the plan.
+    ``fields`` are those of the instances. Judged sub-dimensions are the scorer's, E5 is the program's, S5 follows from the plan.
     """
     store = Store(path, clock=Clock())
     for number in range(1, tasks + 1):
-        one = instance(str(number), f"Bake {number} cakes")
+        one = instance(str(number), f"Bake {number} cakes", **fields)
         store.ingest(items(one))
         for agent in TOTALS:
             ref = InstanceRef(key=one.key)

@@ -20,6 +20,8 @@ FORMS = ("csv", "xlsx", "jsonl", "parquet")
 """What scores can be written as."""
 
 _LONGEST_CELL = 32_767
+_MOST_ROWS = 1_048_575
+"""Rows of a sheet of XLSX below its head."""
 
 
 def write_scores(rows: Iterable[ScoreRow], path: Path | BinaryIO, form: str = "csv") -> int:
@@ -129,7 +131,7 @@ def write_xlsx(
         How many rows were written, the head not counted.
 
     Raises:
-        InputError: A text is too long for a cell.
+        InputError: A text is too long for a cell, or there are too many rows for a sheet.
     """
     import openpyxl  # costs as much as all the rest together, and only this form needs it
 
@@ -140,6 +142,9 @@ def write_xlsx(
     try:
         for row in rows:
             count += 1
+            if count > _MOST_ROWS:
+                got, cure = f"more than {_MOST_ROWS:,}", "Export as CSV or Parquet instead"
+                raise InputError("rows", got, "as many as a sheet of XLSX holds", cure)
             cells = zip(names, row, strict=True)
             sheet.append([_xlsx_cell(name, value, count + 1) for name, value in cells])
     except BaseException:
