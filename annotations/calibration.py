@@ -429,10 +429,9 @@ def side_names(human: str, judge: str) -> tuple[str, str]:
 
 
 def _store_label(key: str, named: Named) -> tuple[str, str]:
-    item = named.file_id or named.query_id or key[:6]
     level = f"LEVEL-{named.level}, " if named.level else ""
     words = f"{level}agent {named.agent or 'not named'}, replan {key}"
-    return f"{item[:16]} {named.agent[:16]}".strip(), words
+    return named.short(key), words
 
 
 def still_blind(store: Store, reader: str) -> frozenset[str]:

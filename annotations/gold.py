@@ -56,3 +56,9 @@ def standing(db: sqlite3.Connection, replans: Iterable[str]) -> list[Standing]:
         " AND s.replan IN (SELECT value FROM json_each(?)) ORDER BY s.replan, s.dimension, s.scorer"
     )
     return [Standing(*row) for row in db.execute(query, (listed,))]
+
+
+def held_out(db: sqlite3.Connection) -> frozenset[str]:
+    """Keys of the replans that any calibration session holds out; see ``sealed``."""
+    query = "SELECT DISTINCT replan FROM session_item WHERE side = 'held-out'"
+    return frozenset(row[0] for row in db.execute(query))

@@ -4,7 +4,6 @@ The whole import is one transaction, so one that is stopped leaves the database 
 """
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from annotations.jobs import Job
 from pararecover_core.errors import ParaRecoverError
 from pararecover_core.formats import ReadOptions, read
 from pararecover_core.formats.items import Item
@@ -55,7 +55,7 @@ class _Stopped(Exception):
     """The person stopped the import; it never leaves this module."""
 
 
-class ImportJob:
+class ImportJob(Job):
     """One import of some files in a thread of its own.
 
     Args:
@@ -73,40 +73,19 @@ class ImportJob:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("import", clock=clock)
         self.report: ImportReport | None = None
         self.error: ParaRecoverError | None = None
         self.stopped = False
-        self._store, self._options, self._clock = store, options or ReadOptions(), clock
+        self._store, self._options = store, options or ReadOptions()
         self._uploads = sorted(uploads, key=lambda u: _reads_late(u.name))
         self._total = sum(u.path.stat().st_size for u in uploads)
         self._before = self._items = 0
         self._open: BinaryIO | None = None
-        self._began = clock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="import", daemon=True)
-
-    def start(self) -> "ImportJob":
-        """Begin; returns at once."""
-        self._began = self._clock()
-        self._thread.start()
-        return self
-
-    @property
-    def running(self) -> bool:
-        """Whether it still works."""
-        return self._thread.is_alive()
-
-    def stop(self) -> None:
-        """Ask it to stop; nothing of it stays in the database."""
-        self._stop.set()
-
-    def wait(self, seconds: float | None = None) -> None:
-        """Wait until it has ended, or for so many seconds."""
-        self._thread.join(seconds)
 
     def progress(self) -> Progress:
         """How far it is."""
-        done, spent = self._before + self._offset(), self._clock() - self._began
+        done, spent = self._before + self._offset(), self.spent
         share = min(1.0, done / self._total) if self._total else 1.0
         known = spent >= STEADY_SECONDS and 0 < share < 1
         return Progress(share, self._items, spent * (1 - share) / share if known else None)
@@ -117,7 +96,8 @@ class ImportJob:
             return handle.tell() if handle is not None else 0
         return 0
 
-    def _run(self) -> None:
+    def work(self) -> None:
+        """Import; nothing of one that is stopped stays in the database."""
         try:
             self.report = self._store.ingest(self._read_all(), progress=self._count)
         except _Stopped:

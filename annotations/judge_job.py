@@ -11,12 +11,12 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from annotations import score_log
+from annotations.jobs import Job, Jobs
 from annotations.judging import RunPlan, Todo, begin_run, end_run, read_items, read_tasks
 from annotations.score_log import ScoreEntry, storable
 from annotations.store import Store
@@ -65,7 +65,7 @@ class ModelJudge:
 
     def __init__(self, judge: LlmJudge, price: Price | None) -> None:
         self.scorer = judge.scorer
-        self.judge, self._price = judge, price
+        self.judge, self.known_price = judge, price
 
     def work(
         self, store: Store, todo: Sequence[Todo], done: Done, cancelled: Callable[[], bool]
@@ -82,7 +82,7 @@ class ModelJudge:
 
     def price(self, usage: Usage) -> float | None:
         """US dollars for tokens, None where that is unknown."""
-        return cost(usage, self._price)
+        return cost(usage, self.known_price)
 
 
 class Program:
@@ -146,7 +146,7 @@ class Progress(msgspec.Struct, frozen=True):
         return self.done - self.statuses.get(Status.OK, 0)
 
 
-class JudgeJob:
+class JudgeJob(Job):
     """One judging run, or several one after the other, in a thread of its own.
 
     Args:
@@ -162,50 +162,23 @@ class JudgeJob:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("judge", clock=clock)
         self.outcome = ""
         self.message = ""
         self.error: ParaRecoverError | None = None
         self.runs: list[int] = []
         self.scorers = tuple(part.judge.scorer for part in parts)
-        self._store, self._parts, self._clock = store, parts, clock
+        self._store, self._parts = store, parts
         self._total = sum(len(part.todo) for part in parts)
         self._statuses: Counter[str] = Counter()
         self._cached, self._usage = 0, Usage()
         self._cost: float | None = 0.0
-        self._began = clock()
-        self._stop, self._ended = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
-
-    def start(self) -> "JudgeJob":
-        """Begin; returns at once."""
-        self._began = self._clock()
-        self._thread.start()
-        return self
-
-    @property
-    def running(self) -> bool:
-        """Whether it still works."""
-        return self._thread.ident is not None and not self._ended.is_set()
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it was asked to stop."""
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        """Ask it to stop: results so far stay, calls under way get a few seconds."""
-        self._stop.set()
-
-    def wait(self, seconds: float | None = None) -> None:
-        """Wait until it has ended, or for so many seconds."""
-        self._ended.wait(seconds)  # joining a thread does not stand a Ctrl-C
 
     def progress(self) -> Progress:
         """How far it is."""
         statuses = dict(self._statuses)
         done, cached = sum(statuses.values()), self._cached
         asked, left = done - cached, self._total - done
-        spent = self._clock() - self._began
         steady = asked >= STEADY_CALLS and left > 0
         return Progress(
             self._total,
@@ -215,10 +188,11 @@ class JudgeJob:
             self._usage,
             self._cost,
             None if self._cost is None or not steady else self._cost / asked * left,
-            spent / asked * left if steady else None,
+            self.spent / asked * left if steady else None,
         )
 
-    def _run(self) -> None:
+    def work(self) -> None:
+        """Judge; of a run that is stopped, results so far stay."""
         try:
             for part in self._parts:
                 if self._stop.is_set():
@@ -232,7 +206,6 @@ class JudgeJob:
             self.outcome, self.message, self.error = "failed", str(error), error
         finally:
             self.outcome = self.outcome or "failed"
-            self._ended.set()
 
     def _run_part(self, part: Part) -> None:
         run = begin_run(self._store, part.plan, len(part.todo))
@@ -380,8 +353,7 @@ def _insert(
     return int(cursor.lastrowid or 0)
 
 
-_JOBS: dict[Path, JudgeJob] = {}
-_STARTING = threading.Lock()
+_JOBS: Jobs[JudgeJob] = Jobs("judge")
 
 
 def start_job(store: Store, parts: Sequence[Part]) -> JudgeJob:
@@ -390,15 +362,9 @@ def start_job(store: Store, parts: Sequence[Part]) -> JudgeJob:
     Raises:
         StoreError: One is running on this database.
     """
-    with _STARTING:
-        known = _JOBS.get(store.path)
-        if known is not None and known.running:
-            got, cure = "a run that is still going", "Wait for it, or stop it"
-            raise StoreError("judge", got, "one run at a time", cure)
-        _JOBS[store.path] = JudgeJob(store, parts).start()
-        return _JOBS[store.path]
+    return _JOBS.start(store, lambda: JudgeJob(store, parts))
 
 
 def current_job(store: Store) -> JudgeJob | None:
     """The newest job of this process on a database, running or ended."""
-    return _JOBS.get(store.path)
+    return _JOBS.current(store)

@@ -23,7 +23,7 @@ PROGRAM = "program"
 """The judge that asks no model."""
 
 ANSWERS = "answers.db"
-"""File in the cache folder that holds answers of judges."""
+"""File in the cache folder that holds answers of models."""
 
 DEFAULT_PROMPT = "sde"
 
@@ -105,6 +105,11 @@ def cache_folder() -> Path:
     return user_cache_path("pararecover", appauthor=False) / "answers"
 
 
+def answers() -> AnswerCache:
+    """Where every model's answers are kept."""
+    return AnswerCache(cache_folder() / ANSWERS)
+
+
 def prepare(store: Store, order: Order) -> Prepared:
     """Find out what a run would do, without asking anybody.
 
@@ -145,11 +150,8 @@ def _model(store: Store, order: Order) -> Prepared:
         per_minute=order.per_minute,
         timeout=order.timeout,
     )
-    model, price = (
-        Model(endpoint, cache=AnswerCache(cache_folder() / ANSWERS)),
-        price_of(order.judge),
-    )
-    parts, works, forecasts = [], [], []
+    model, price = Model(endpoint, cache=answers()), price_of(order.judge)
+    parts, works = [], []
     for sample in range(order.samples):
         judge = LlmJudge(model, prompts, sample=sample, max_tokens=order.max_tokens)
         work = find_work(
@@ -164,8 +166,7 @@ def _model(store: Store, order: Order) -> Prepared:
         plan = _plan(order, judge.scorer, endpoint.base_url)
         parts.append(Part(ModelJudge(judge, price), work.todo, plan))
         works.append(work)
-        forecasts.append(foresee(store, work.todo, judge.scorer, prompts, price))
-    return Prepared(parts, works, _together(forecasts), endpoint)
+    return Prepared(parts, works, forecast_of(store, parts), endpoint)
 
 
 def _plan(order: Order, scorer: str, base_url: str) -> RunPlan:
@@ -177,6 +178,16 @@ def _plan(order: Order, scorer: str, base_url: str) -> RunPlan:
     settings: dict[str, Any] = {"prompt": order.prompt if base_url else "", "scope": scope}
     settings |= {"retry_failed": order.retry_failed, "max_tokens": order.max_tokens}
     return RunPlan(scorer, base_url, order.dimensions, settings, order.started_by)
+
+
+def forecast_of(store: Store, parts: Sequence[Part]) -> Forecast | None:
+    """What the parts of a run by a model will take together; None where there are none."""
+    found = [
+        foresee(store, part.todo, judge.scorer, judge.judge.prompts, judge.known_price)
+        for part in parts
+        if isinstance(judge := part.judge, ModelJudge)
+    ]
+    return _together(found) if found else None
 
 
 def _together(forecasts: Sequence[Forecast]) -> Forecast:

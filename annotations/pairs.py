@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from annotations.gold import counts
+from annotations.gold import counts, held_out
 from annotations.store import Store
-from pararecover_core.pairing import GOLD, HUMAN, SEALED, Cell, CellKey, pair
+from pararecover_core.pairing import GOLD, HUMAN, JUDGE, SEALED, Cell, CellKey, pair
 from pararecover_core.records import Score
 from pararecover_core.rubric import JUDGED
 
@@ -36,6 +36,8 @@ class Selection(msgspec.Struct, frozen=True):
         agent: Only replans of this agent; "" for all.
         revealed: Whether scores count that a person made after seeing the judge's. Where not,
             the person's last score before the reveal counts.
+        held_out: Whether a judge's scores count on items that a session holds out; whoever asks
+            for them counts a look (``sealed.count_looks``).
     """
 
     human: str = GOLD
@@ -45,6 +47,7 @@ class Selection(msgspec.Struct, frozen=True):
     error_type: str = ""
     agent: str = ""
     revealed: bool = False
+    held_out: bool = False
 
 
 class Choices(NamedTuple):
@@ -72,10 +75,18 @@ class Named(NamedTuple):
     level: int = 0
     agent: str = ""
 
+    def short(self, key: str) -> str:
+        """The item and who answered, in a few characters.
+
+        Args:
+            key: Key of the replan, for an item without an id.
+        """
+        return f"{(self.file_id or self.query_id or key[:6])[:16]} {self.agent[:16]}".strip()
+
 
 def state(store: Store) -> State:
     """Changes whenever figures could: newest entries and numbers of records."""
-    tables = ("score_log", "gold", "event_log")
+    tables = ("score_log", "gold", "event_log", "session_round", "prompt")
     query = ", ".join(f"(SELECT COALESCE(MAX(entry), 0) FROM {table})" for table in tables)
     counted = ("instance", "replan", "batch", "batch_item")
     query += "".join(f", (SELECT COUNT(*) FROM {table})" for table in counted)
@@ -125,8 +136,8 @@ def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDG
         rows = cursor.execute(f"{_SCORES}{where}{_OLDEST_FIRST}", (_json(chosen), *values))
         failed = _failures(db, selection.judge, where, values)
         scores = [*failed, *_newest(rows, revealed=selection.revealed)]
-        if selection.judge.startswith("judge:"):
-            scores = _sealed(scores, selection.judge, _held_out(db))
+        if selection.judge.startswith(JUDGE) and not selection.held_out:
+            scores = _sealed(scores, selection.judge, held_out(db))
         decided = db.execute(f"{_GOLD}{where}", values)
         gold: dict[CellKey, float] = {(row[0], row[1]): row[2] for row in decided}
         wanted = _wanted(db, selection, where, values)
@@ -212,18 +223,13 @@ def _failures(db: sqlite3.Connection, judge: str, where: str, values: Sequence[A
     return [Score(row[0], row[1], judge, None, row[2]) for row in rows]
 
 
-def _held_out(db: sqlite3.Connection) -> frozenset[str]:
-    query = "SELECT DISTINCT replan FROM session_item WHERE side = 'held-out'"
-    return frozenset(row[0] for row in db.execute(query))
-
-
-def _sealed(scores: list[Score], judge: str, held_out: frozenset[str]) -> list[Score]:
+def _sealed(scores: list[Score], judge: str, kept: frozenset[str]) -> list[Score]:
     """Scores with the judge's of held-out items kept back: a session counts each look at them."""
-    if not held_out:
+    if not kept:
         return scores
     return [
         Score(s.replan, s.dimension, s.scorer, None, SEALED)
-        if s.scorer == judge and s.replan in held_out
+        if s.scorer == judge and s.replan in kept
         else s
         for s in scores
     ]

@@ -4,12 +4,14 @@ Without Streamlit, so that a test reads what the page would draw.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from annotations import pairs, sessions
 from annotations.calibration import axis, still_blind
-from annotations.refining import Version, difference
+from annotations.refining import Version
 from annotations.score_log import storable
 from annotations.sessions import Round, Session, Side
 from pararecover_core.agreement import Estimate
@@ -19,17 +21,44 @@ from pararecover_core.figures import fixed
 from pararecover_core.judges.prompt import Prompt
 from pararecover_core.pairing import Cell
 from pararecover_core.rubric import JUDGED
+from pararecover_core.text_difference import difference
 
 if TYPE_CHECKING:
     from annotations.store import Store
 
-CELLS_SHOWN = 60
+CELLS_SHOWN = 50
+"""Cells on a page of the list."""
+
 CONTEXT = 2
 """Unchanged lines that are shown around a change."""
 
 NOTE_LIMIT = 120
 
 Data = dict[str, Any]
+
+
+class CellPick(msgspec.Struct, frozen=True):
+    """Which cells to list.
+
+    Attributes:
+        move: "fixed", "broken" or "same"; "" for those that moved.
+        dimension: "" for all.
+        page: From 1; brought into range.
+    """
+
+    move: str = ""
+    dimension: str = ""
+    page: int = 1
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> "CellPick":
+        """What the board said; what cannot be understood asks for all that moved."""
+        move, dimension, page = (said.get(name) for name in ("move", "dimension", "page"))
+        return cls(
+            move if move in set(Move) else "",
+            dimension if dimension in JUDGED else "",
+            page if type(page) is int else 1,
+        )
 
 
 def people_ceiling(store: "Store", session: Session, *, resamples: int = 500) -> Ceiling:
@@ -49,6 +78,7 @@ def board(
     reader: str = "",
     whole: bool = False,
     repeats: Sequence[str] = (),
+    pick: CellPick = CellPick(),  # noqa: B008 (immutable)
 ) -> Data:
     """Everything that the board draws, as JSON data; every text is ready to be shown.
 
@@ -58,6 +88,7 @@ def board(
         rows: Versions of one judge, newest first.
         chosen: The version whose change is shown.
         top: People with people.
+        pick: Which cells to list.
         reader: Who reads: items that they still have to score blind are not listed.
         whole: Whether the whole prompt is shown, not only what is near a change.
         repeats: Runs of words that the chosen prompt takes from dev samples.
@@ -73,8 +104,8 @@ def board(
         "rows": [_row(row, at, widest, row is chosen) for row in rows],
         "chosen": None if chosen is None else _chosen(chosen, rows, whole, repeats),
         "moved": [] if chosen is None or chosen.changed is None else _moved(chosen),
-        "cells": _cells(store, chosen, reader),
-        "sealed": _sealed(session, sessions.looks(store, session.id), chosen),
+        "cells": _cells(store, chosen, reader, pick),
+        "sealed": _sealed(store, session, chosen),
     }
 
 
@@ -187,6 +218,7 @@ def _chosen(chosen: Version, rows: Sequence[Version], whole: bool, repeats: Sequ
         "whole": whole or old is None,
         "can_fold": old is not None,
         "repeats": [storable(run[:200]) for run in repeats],
+        "edit": [prompt.name for prompt in chosen.prompts],
     }
 
 
@@ -216,31 +248,41 @@ def _moved(chosen: Version) -> list[Data]:
     ]
 
 
-def _cells(store: "Store", chosen: Version | None, reader: str) -> Data:
+def _cells(store: "Store", chosen: Version | None, reader: str, pick: CellPick) -> Data:
     if chosen is None or chosen.changed is None:
-        return {"rows": [], "title": "", "words": "", "hidden": 0}
-    order = {Move.FIXED: 0, Move.BROKEN: 0, Move.SAME: 1}
+        return {"rows": [], "title": "", "kinds": [], "hidden": 0, "dimension": ""}
     blind = still_blind(store, reader) if reader else frozenset()
-    moved = [c for c in chosen.changed.cells if c.before != c.after or c.move is not Move.SAME]
-    kept = [c for c in moved if c.sample not in blind]
-    kept.sort(key=lambda c: (order[c.move], JUDGED.index(c.dimension), c.sample))
-    some = kept[:CELLS_SHOWN]
+    inside = [c for c in chosen.changed.cells if pick.dimension in ("", c.dimension)]
+    picked = [c for c in inside if c.move == pick.move or (not pick.move and c.move != Move.SAME)]
+    kept = [c for c in picked if c.sample not in blind]
+    kept.sort(key=lambda c: (JUDGED.index(c.dimension), c.move, c.sample))
+    pages = max(1, math.ceil(len(kept) / CELLS_SHOWN))
+    page = min(max(1, pick.page), pages)
+    some = kept[(page - 1) * CELLS_SHOWN : page * CELLS_SHOWN]
     called = pairs.names(store, {c.sample for c in some})
-    overall = chosen.changed.overall
+    counts = {move: sum(c.move is move for c in inside) for move in Move}
+    kinds = [
+        {"move": move.value, "text": f"{word} {counts[move]:,}", "on": pick.move == move}
+        for move, word in _KINDS.items()
+    ]
     return {
         "title": f"{chosen.parent.rpartition('@')[2]} to {chosen.label}",
-        "words": f"{overall.fixed:,} fixed, {overall.broken:,} broken, {overall.same:,} unchanged",
-        "more": len(kept) - len(some),
-        "hidden": len(moved) - len(kept),
+        "kinds": kinds,
+        "move": pick.move,
+        "dimension": pick.dimension,
+        "page": page,
+        "pages": pages,
+        "hidden": len(picked) - len(kept),
         "rows": [
             {
                 "sample": c.sample,
-                "item": storable(called[c.sample].file_id or c.sample[:6])[:16],
+                "item": storable(called[c.sample].short(c.sample)),
                 "dimension": c.dimension,
                 "human": f"{c.human:g}",
                 "before": f"{c.before:g}",
                 "after": f"{c.after:g}",
                 "move": c.move.value,
+                "right": c.after == c.human,
                 "link": f"trajectories?item={c.sample}",
             }
             for c in some
@@ -248,34 +290,40 @@ def _cells(store: "Store", chosen: Version | None, reader: str) -> Data:
     }
 
 
-def _sealed(session: Session, looks: Sequence[Round], chosen: Version | None) -> Data:
-    lines = []
-    for one in looks[-5:]:
-        data = one.data
-        gap = data.get("gap")
-        dev = (
-            ""
-            if gap is None
-            else f", dev {fixed(data['dev_ema'], 3)}, gap {fixed(gap, 3, sign=True)}"
-        )
-        lines.append(
-            {
-                "what": storable(str(data["scorer"]).rpartition("@")[2]),
-                "text": f"EMA {fixed(data['ema'], 3)}, MAE {fixed(data['mae'], 3)}{dev}",
-                "when": f"{one.at[:10]}, by {storable(one.author) or 'nobody named'}, "
-                f"n = {data['n']:,} cells",
-            }
-        )
+_KINDS = {Move.FIXED: "Fixed", Move.BROKEN: "Broken", Move.SAME: "Unchanged"}
+
+
+def _sealed(store: "Store", session: Session, chosen: Version | None) -> Data:
+    looks, held = sessions.looks(store, session.id), Side.HELD_OUT.value
     opened = {one.data["scorer"] for one in looks}
-    held = Side.HELD_OUT.value
+    ready = sessions.readiness(store, session.id, chosen.scorer) if chosen else (0, 0)
     return {
         "looks": len(looks),
         "size": f"{session.items[held]:,} items, {session.cells[held]:,} cells, "
         f"{session.scored[held]:,} scored by people",
-        "lines": lines,
+        "lines": [_look_line(one) for one in looks[-5:]],
         "label": chosen.label if chosen else "",
         "opened": bool(chosen and chosen.scorer in opened),
         "next": len(looks) + 1,
+        "judged": ready[0],
+        "ready": f"{ready[0]:,} of {ready[1]:,} cells judged",
+        "whole": ready[0] >= ready[1],
+    }
+
+
+def _look_line(one: Round) -> Data:
+    data, gap = one.data, one.data.get("gap")
+    dev = ""
+    if gap is not None:
+        dev = f", dev {fixed(data['dev_ema'], 3)}, gap {fixed(gap, 3, sign=True)}"
+    ends = ""
+    if data.get("ema_low") is not None:
+        ends = f" ({fixed(data['ema_low'], 3)} to {fixed(data['ema_high'], 3)})"
+    return {
+        "what": storable(str(data["scorer"]).removeprefix("judge:")),
+        "text": f"EMA {fixed(data['ema'], 3)}{ends}, MAE {fixed(data['mae'], 3)}{dev}",
+        "when": f"{one.at[:10]}, by {storable(one.author) or 'nobody named'}, "
+        f"n = {data['n']:,} cells",
     }
 
 

@@ -8,17 +8,17 @@ Source: design of the store; SI, DR and ES are means of their sub-dimensions (pa
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
-from annotations.gold import standing
+from annotations.gold import held_out, standing
 from pararecover_core.errors import InputError, StaleScoreError, StoreError
 from pararecover_core.formats.items import LogLine
 from pararecover_core.literals import dumps, loads
-from pararecover_core.pairing import HUMAN, gold_value
+from pararecover_core.pairing import HUMAN, JUDGE, gold_value
 from pararecover_core.rubric import LEVELS, sde_rubric
 
 Action = Literal["score", "note", "clear", "undo", "import"]
@@ -384,18 +384,22 @@ def _means(
 
 
 def refresh_summary(connection: sqlite3.Connection, replans: Iterable[str]) -> None:
-    """Bring ``replan_summary`` up to date; call it wherever the log or the gold changes."""
+    """Bring ``replan_summary`` up to date; call it wherever log, gold or sessions change.
+
+    Judges' scores of items that a session holds out stay out of it.
+    """
     fields = Summary._fields
     update = (
         f"UPDATE replan_summary SET {', '.join(f'{field} = ?' for field in fields)} "
         "WHERE replan = ?"
     )
+    sealed = held_out(connection)
     for replan in replans:
-        summary = _summary_of(connection, replan)
+        summary = _summary_of(connection, replan, sealed)
         connection.execute(update, (*summary, replan))
 
 
-def _summary_of(connection: sqlite3.Connection, replan: str) -> Summary:
+def _summary_of(connection: sqlite3.Connection, replan: str, sealed: Collection[str]) -> Summary:
     scores = connection.execute(
         "SELECT dimension, scorer, value FROM score_current "
         "WHERE replan = ? AND scorer NOT GLOB 'human:*'",
@@ -409,7 +413,11 @@ def _summary_of(connection: sqlite3.Connection, replan: str) -> Summary:
     s5 = connection.execute("SELECT s5 FROM replan WHERE key = ?", (replan,)).fetchone()
     return summarise(
         s5["s5"] if s5 else None,
-        [(row["dimension"], row["scorer"], row["value"]) for row in scores]
+        [
+            (row["dimension"], row["scorer"], row["value"])
+            for row in scores
+            if replan not in sealed or not row["scorer"].startswith(JUDGE)
+        ]
         + [(one.dimension, HUMAN + one.annotator, one.value) for one in people],
         {row["dimension"]: row["value"] for row in gold},
     )

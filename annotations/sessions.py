@@ -19,6 +19,7 @@ import orjson
 
 from annotations.adjudicate import human_scores
 from annotations.batches import BatchPlan, Sampling, create_batch, load_batch
+from annotations.score_log import refresh_summary
 from pararecover_core.agreement import Agreement, measure
 from pararecover_core.errors import InputError
 from pararecover_core.literals import dumps
@@ -126,6 +127,7 @@ def create_session(store: "Store", plan: SessionPlan) -> Session:
                 for key, (task, dimensions) in items.items()
             ],
         )
+        refresh_summary(db, [key for key, side in sides.items() if side is Side.HELD_OUT])
     take_scores(store, session, author=plan.created_by, note="scores that there were")
     return get_session(store, session)
 
@@ -290,6 +292,13 @@ def _wanted(db: sqlite3.Connection, session: int, side: Side) -> dict[CellKey, N
 def judged(store: "Store", session: int, scorer: str, side: Side) -> dict[CellKey, float]:
     """A judge's current scores of one side."""
     return {key: value for key, (value, _) in _judged(store, session, scorer, side).items()}
+
+
+def readiness(store: "Store", session: int, scorer: str) -> tuple[int, int]:
+    """Held-out cells that a judge scored, and those that the session asks for: no figure."""
+    return len(judged(store, session, scorer, Side.HELD_OUT)), len(
+        wanted(store, session, Side.HELD_OUT)
+    )
 
 
 def reasons(store: "Store", session: int, scorer: str, side: Side) -> dict[CellKey, str]:

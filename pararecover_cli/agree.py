@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from annotations import sealed
 from annotations.pairs import Selection, choices, load
 from annotations.score_log import storable
 from annotations.store import Store
@@ -61,6 +63,13 @@ def agree(
         bool,
         typer.Option("--revealed", help="Count scores made after the judge's were shown, too."),
     ] = False,
+    held_out: Annotated[
+        bool,
+        typer.Option(
+            "--held-out",
+            help="Count what sessions hold out, too: a look is counted in each (database).",
+        ),
+    ] = False,
     resamples: Annotated[
         int, typer.Option(min=0, max=100_000, help="Bootstrap resamples; 0: no intervals.")
     ] = 2000,
@@ -80,7 +89,12 @@ def agree(
     if db is not None:
         if not db.is_file():
             raise InputError(f"--db {db}", "no file", "a database", "Check the path")
-        compared = _from_store(Store(db), human, judge, batch, level=level, revealed=revealed)
+        store = Store(db)
+        selection = _selection(store, human, judge, batch, level=level, revealed=revealed)
+        if held_out:
+            sealed.count_looks(store, selection.judge, author="pararecover agree")
+            selection = msgspec.structs.replace(selection, held_out=True)
+        compared = _Compared(load(store, selection), selection.human, selection.judge, [])
     else:
         options = ReadOptions(human_suffix=human_suffix, model_suffix=model_suffix)
         compared = _from_files(files or [], options, human, judge, revealed=revealed)
@@ -108,9 +122,9 @@ def _items(files: Sequence[Path], options: ReadOptions) -> Iterator[Item]:
         yield from read(file, options=options)
 
 
-def _from_store(
+def _selection(
     store: Store, human: str, judge: str, batch: str, *, level: int, revealed: bool
-) -> _Compared:
+) -> Selection:
     known = choices(store)
     people = [name for name, _ in known.people]
     judges = [name for name, _ in known.judges]
@@ -120,10 +134,9 @@ def _from_store(
     if batch and batch not in batches:
         listed = ", ".join(batches) or "none, the database has no batch"
         raise InputError("--batch", repr(batch), f"one of {listed}", "Name one of them")
-    selection = Selection(
+    return Selection(
         human=side, judge=other, batch=batches.get(batch), level=level, revealed=revealed
     )
-    return _Compared(load(store, selection), side, other, [])
 
 
 def _document(found: Agreement, compared: _Compared) -> str:

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from annotations import sessions
-from annotations.judges import cache_folder
+from annotations.judges import answers
 from annotations.methods import methods
 from annotations.prompts import get_prompt
-from annotations.refining import dev_items, refine_session
+from annotations.refine_job import refine_session
+from annotations.refining import dev_items
 from annotations.store import Store
-from pararecover_core.completions import FileCache, endpoint_from_environment
+from pararecover_core.completions import endpoint_from_environment
 from pararecover_core.errors import InputError
 from pararecover_core.figures import fixed
 from pararecover_core.literals import dumps
@@ -37,7 +38,13 @@ def refine(
     ema: Annotated[float, typer.Option(min=0, max=1, help="Target EMA; 0: none.")] = 0.0,
     mae: Annotated[float, typer.Option(min=0, max=1, help="Target MAE; 1: none.")] = 1.0,
     alpha: Annotated[
-        float, typer.Option(min=0.0001, max=0.5, help="p that an edit must stay below.")
+        float,
+        typer.Option(
+            min=0.0001,
+            max=0.5,
+            help="Chance of a needless edit, over all tries at one version: the j-th must have "
+            "p < alpha / (j (j + 1)).",
+        ),
     ] = 0.05,
     concurrency: Annotated[int, typer.Option(min=1, help="Proposer calls at once.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line a step.")] = False,
@@ -54,7 +61,7 @@ def refine(
     chosen = sessions.find_session(store, session)
     start = get_prompt(store, prompt)
     endpoint = endpoint_from_environment(proposer or judge, concurrency=concurrency)
-    model = Model(endpoint, cache=FileCache(cache_folder()))
+    model = Model(endpoint, cache=answers())
 
     def tell(step: Step) -> None:
         typer.echo(_line(step), err=True)

@@ -3,10 +3,8 @@
 import hashlib
 import ipaddress
 import os
-import time
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, NoReturn, Protocol
 from urllib.parse import urlsplit
 
@@ -182,43 +180,6 @@ class Cache(Protocol):
 
     def put(self, key: str, completion: Completion) -> None:
         """Keep an answer."""
-
-
-class FileCache:
-    """Answers as files in a folder, written whole or not at all.
-
-    Args:
-        folder: Made when the first answer comes.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / f"{key}.json"
-
-    def get(self, key: str) -> Completion | None:
-        """The kept answer, or None; a damaged file counts as none."""
-        with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(self._path(key).read_bytes(), type=Completion)
-        return None
-
-    def put(self, key: str, completion: Completion) -> None:
-        """Keep an answer; a crash in the middle leaves no half file.
-
-        Raises:
-            ConfigError: The folder cannot be written: answers that are paid for would be lost.
-        """
-        path = self._path(key)
-        draft = path.with_suffix(f".{os.getpid()}-{time.monotonic_ns()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(msgspec.json.encode(completion))
-            draft.replace(path)
-        except OSError as error:
-            got = f"a folder that cannot be written ({error.strerror})"
-            cure = "Make room, or set PARARECOVER_CACHE to another folder"
-            raise ConfigError(str(self._folder), got, "a place for answers", cure) from error
 
 
 def cache_key(endpoint: Endpoint, request: Request) -> str:

@@ -23,6 +23,9 @@ GOLD = "gold"
 HUMAN = "human:"
 """How the scorer name of a person starts."""
 
+JUDGE = "judge:"
+"""How the scorer name of a model that judges starts."""
+
 NO_HUMAN = "no human score"
 DISAGREE = "people disagree, not adjudicated"
 WITHDRAWN = "score withdrawn"

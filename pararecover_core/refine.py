@@ -6,11 +6,19 @@ passed and the interval of the difference of EMA must exclude 0. (Package gepa w
 decides by the mean score of a minibatch and keeps a Pareto front, so that our rule would have to
 judge each of its candidates once more; a loop of this length is simpler to check.)
 
+Many tries at one parent would let chance win: the j-th edit tested against a parent must have a p
+below alpha / (j (j + 1)). These shares add up to alpha, however many tries there are and however
+often the refinement is stopped and taken up again, so that a parent is replaced without reason
+with probability alpha at most.
+
 Everything that was tried is a ``Step``; a run that was stopped goes on from its steps.
 
 Source: paper section 3.3 (the prompt is refined against people's scores); the loop is ours.
+Shares of alpha: Tian and Ramdas, "Online control of the familywise error rate" (Statistical
+Methods in Medical Research, 2021), Alpha-Spending with gamma_j = 1 / (j (j + 1)).
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -81,11 +89,19 @@ class Proposal(NamedTuple):
     cost: float | None = None
 
 
+class Interrupted(Exception):
+    """Judging was stopped by hand before every call was made: no step comes of it."""
+
+
 class DevJudge(Protocol):
     """Judges the dev split with a prompt."""
 
     def judge(self, prompt: Prompt) -> Judged:
-        """Score every dev cell of the prompt's sub-dimensions."""
+        """Score every dev cell of the prompt's sub-dimensions.
+
+        Raises:
+            Interrupted: It was stopped before the end.
+        """
 
 
 class Proposer(Protocol):
@@ -99,10 +115,11 @@ class Rules(msgspec.Struct, frozen=True):
     """When an edit wins and when to stop.
 
     Attributes:
-        alpha: The paired test's p must lie below it.
+        alpha: Chance that a parent is replaced without reason, over all edits tested against it;
+            each of them gets a share (``share_of``), below which its p must lie.
         tries: Edits in a row without a win after which to stop.
         most: Edits in all.
-        tokens: Budget of tokens, 0 for none.
+        tokens: Budget of tokens, 0 for none. Budgets are looked at between edits.
         money: Budget in US dollars, 0 for none; calls of unknown price do not count.
         ema: Target; with ``mae`` both must be reached. 0 for none.
         mae: Target; 1 for none.
@@ -173,7 +190,7 @@ def refine(
     texts: Sequence[str] = (),
     history: Sequence[Step] = (),
     done: Callable[[Step], object] = lambda step: None,
-    next_version: Callable[[], int] | None = None,
+    version_of: Callable[[str], int] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Refine a prompt on dev until nothing wins, a budget or a target is reached.
@@ -187,7 +204,8 @@ def refine(
         texts: Texts of dev samples, which an edit must not repeat.
         history: Steps of an earlier run of the same refinement: it goes on after them.
         done: Called with each step as soon as it is known; keeps it.
-        next_version: Gives the number of a new version; by default one more than the newest.
+        version_of: Gives the number of a version with this text; by default one more than the
+            newest.
         cancelled: Asked before each try.
 
     Raises:
@@ -205,7 +223,10 @@ def refine(
         done(step)
 
     best = next((s.prompt for s in reversed(steps) if s.fate in _STANDS), start)
-    known = judge.judge(best)
+    try:
+        known = judge.judge(best)
+    except Interrupted:
+        return Outcome(best, tuple(steps), BY_HAND)
     if not steps:
         ema, mae, n = _figures(asked, known.scores)
         note(
@@ -222,14 +243,35 @@ def refine(
             )
         )
     while not (why := _stop(steps, rules, asked, known, cancelled)):
-        step, judged = _try(best, asked, known, judge, proposer, rules, texts, steps, next_version)
+        try:
+            step, judged = _try(
+                best, asked, known, judge, proposer, rules, texts, steps, version_of
+            )
+        except Interrupted:
+            why = BY_HAND
+            break
         note(step)
         if step.fate is Fate.ACCEPTED and judged is not None:
             best, known = step.prompt, judged
     return Outcome(best, tuple(steps), why)
 
 
+BY_HAND = "stopped by hand"
 _STANDS = (Fate.START, Fate.ACCEPTED)
+
+
+def share_of(alpha: float, test: int) -> float:
+    """What of alpha the edit gets that is tested as number ``test`` (from 1) against a parent.
+
+    Returns:
+        alpha / (test (test + 1)): a half, a sixth, a twelfth, ...; all together alpha.
+    """
+    return alpha / (test * (test + 1))
+
+
+def _since_parent(steps: Sequence[Step]) -> list[Step]:
+    """Edits of the version that stands, newest first."""
+    return list(itertools.takewhile(lambda step: step.fate not in _STANDS, reversed(steps)))
 
 
 def _tokens(usage: Usage) -> int:
@@ -256,7 +298,7 @@ def _stop(
 ) -> str:
     """Why to stop, "" to go on."""
     if cancelled():
-        return "stopped by hand"
+        return BY_HAND
     ema, mae, n = _figures(human, known.scores)
     if not n:
         return "the judge gave no score on dev"
@@ -269,15 +311,11 @@ def _stop(
         return f"budget of {rules.tokens:,} tokens used up"
     if rules.money and cost >= rules.money:
         return f"budget of {rules.money:g} US dollars used up"
-    since = 0
-    for step in reversed(steps):
-        if step.fate in _STANDS:
-            break
-        since += 1
+    since = len(_since_parent(steps))
     if since >= rules.tries:
-        return f"nothing won in {since} tries"
+        return f"nothing won in {since} {'try' if since == 1 else 'tries'}"
     tried = sum(step.fate is not Fate.START for step in steps)
-    return f"{tried} edits tried" if tried >= rules.most else ""
+    return f"{tried} {'edit' if tried == 1 else 'edits'} tried" if tried >= rules.most else ""
 
 
 def _try(
@@ -289,11 +327,12 @@ def _try(
     rules: Rules,
     texts: Sequence[str],
     steps: Sequence[Step],
-    next_version: Callable[[], int] | None,
+    version_of: Callable[[str], int] | None,
 ) -> tuple[Step, Judged | None]:
     seen = situation(best, human, known, steps)
     proposal = proposer.propose(seen)
-    version = next_version() if next_version else max(s.prompt.version for s in steps) + 1
+    newest = max(s.prompt.version for s in steps)
+    version = version_of(proposal.text) if version_of else newest + 1
     edited = msgspec.structs.replace(
         best, version=version, parent=best.version, text=proposal.text, note=proposal.note
     )
@@ -310,7 +349,8 @@ def _try(
     if fate is not None:
         return msgspec.structs.replace(base, fate=fate, detail=detail), None
     judged = judge.judge(edited)
-    return _weigh(base, human, known, judged, rules), judged
+    tested = sum(step.fate is Fate.NO_WIN for step in _since_parent(steps))
+    return _weigh(base, human, known, judged, share_of(rules.alpha, tested + 1)), judged
 
 
 def _worth_judging(
@@ -328,15 +368,15 @@ def _worth_judging(
 
 
 def _weigh(
-    base: Step, human: Mapping[CellKey, float], known: Judged, judged: Judged, rules: Rules
+    base: Step, human: Mapping[CellKey, float], known: Judged, judged: Judged, alpha: float
 ) -> Step:
     ema, mae, n = _figures(human, judged.scores)
     paired = compare(human, known.scores, judged.scores).overall
     lost = sum(key in known.scores and key not in judged.scores for key in human)
-    fate, detail = Fate.NO_WIN, f"{paired.verdict}, p = {paired.p:.3g}"
+    fate, detail = Fate.NO_WIN, f"{paired.verdict}, p = {paired.p:.3g}, to win: below {alpha:.3g}"
     if lost > 0.02 * max(1, len(known.scores)):
         fate, detail = Fate.INCOMPLETE, f"{lost} cells that had a score have none"
-    elif wins(paired, rules.alpha):
+    elif wins(paired, alpha):
         fate = Fate.ACCEPTED
     return msgspec.structs.replace(
         base,
@@ -352,7 +392,7 @@ def _weigh(
     )
 
 
-def wins(paired: Paired, alpha: float = 0.05) -> bool:
+def wins(paired: Paired, alpha: float) -> bool:
     """The rule of acceptance: the paired test is passed and the interval says better."""
     return paired.verdict is Verdict.BETTER and paired.p < alpha
 
@@ -364,11 +404,7 @@ def situation(
     steps: Sequence[Step] = (),
 ) -> Situation:
     """What a proposer is to see: the weakest sub-dimension, its disagreements, what failed."""
-    refused: list[str] = []
-    for step in reversed(steps):
-        if step.fate in _STANDS:
-            break
-        refused.append(f"{step.prompt.note}: {step.fate} ({step.detail})")
+    refused = [f"{s.prompt.note}: {s.fate} ({s.detail})" for s in _since_parent(steps)]
     names = [d for d in prompt.dimensions if any(k[1] == d and k in known.scores for k in human)]
     by_name = {
         name: _figures({k: v for k, v in human.items() if k[1] == name}, known.scores)
@@ -399,6 +435,7 @@ def disagreements(
 
 
 __all__ = [
-    "Changed", "DevJudge", "Disagreement", "Fate", "Judged", "Outcome", "Proposal", "Proposer",
-    "Rules", "Situation", "Step", "disagreements", "refine", "situation", "wins",
+    "Changed", "DevJudge", "Disagreement", "Fate", "Interrupted", "Judged", "Outcome", "Proposal",
+    "Proposer", "Rules", "Situation", "Step", "disagreements", "refine", "share_of", "situation",
+    "wins",
 ]  # fmt: skip

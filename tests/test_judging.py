@@ -281,7 +281,7 @@ def test_two_jobs_on_a_database_do_not_run_at_once(store, monkeypatch):
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         job = start_job(store, prepare(store, order()).parts)
         assert current_job(store) is job
-        with pytest.raises(StoreError, match="a run that is still going"):
+        with pytest.raises(StoreError, match="one that is still going"):
             start_job(store, prepare(store, order()).parts)
         job.stop()
         job.wait(30)

@@ -197,7 +197,7 @@ def test_it_goes_on_from_its_steps():
     [
         (Rules(ema=0.5, mae=0.6), "target reached: EMA 0.5000"),
         (Rules(money=0.7), "budget of 0.7 US dollars used up"),
-        (Rules(most=1), "1 edits tried"),
+        (Rules(most=1), "1 edit tried"),
     ],
 )
 def test_reasons_to_stop(rules, words):

@@ -11,19 +11,13 @@ from annotations import sessions
 from annotations.judge_job import JudgeJob
 from annotations.methods import methods
 from annotations.prompts import get_prompt, list_prompts, save_version
-from annotations.refining import (
-    difference,
-    named,
-    prepare_run,
-    repeats,
-    start_refining,
-    steps_of,
-    versions,
-)
+from annotations.refine_job import RefineJob, start_refining, steps_of
+from annotations.refining import named, prepare_run, repeats, unrun, versions
 from annotations.sessions import SessionPlan, Side, create_session
 from pararecover_core.compare import Verdict
 from pararecover_core.errors import InputError
 from pararecover_core.refine import Fate
+from pararecover_core.text_difference import difference
 from tests.model_server import chat, serving
 from tests.queue_data import batch_of_all, make_store, score
 
@@ -113,7 +107,7 @@ def test_the_command_refines_and_goes_on(store, server):
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     assert "Best prompt: d-3. 1 of 2 edits accepted." in result.output
-    fates = [step.fate for step in steps_of(store, 1, "m|d-1")]
+    fates = [step.fate for step in steps_of(store, 1, "m", "d-1")]
     assert fates == [Fate.START, Fate.NO_WIN, Fate.ACCEPTED]
     assert get_prompt(store, "d-3").parent == 1
     assert "Always weigh twice." in get_prompt(store, "d-3").text
@@ -129,10 +123,11 @@ def test_the_command_refines_and_goes_on(store, server):
 
 
 def test_a_job_that_fails_says_why(store):
-    def work(done, cancelled):
+    def proposer():
         raise InputError("x", "y", "z", "Do it")
 
-    job = start_refining(store, work)
+    start = get_prompt(store, "d-1")
+    job = start_refining(store, lambda: RefineJob(store, 1, "m", start, proposer))
     job.wait(10)
     assert "x: got y" in str(job.error)
 

@@ -13,11 +13,11 @@ from annotations.calibration import (
     what_is_missing,
 )
 from annotations.pairs import Choices, Selection, State, choices, load, state
-from pages.calibrate import downloads, filters, judge, more
+from pages.calibrate import downloads, filters, held_out, judge, more
 from pararecover_core.formats import ReadOptions, read
 from pararecover_core.pairing import Cell
 from pararecover_core.score_files import FileScores, file_cells, file_scores
-from ui import session
+from ui import job_strip, session
 from ui.access import Role
 from ui.measures import heard, show_board
 from ui.messages import attempt, show_note
@@ -35,7 +35,7 @@ def render() -> None:
             "admins, so that annotators stay blind."
         )
         return
-    judge.strip()
+    job_strip.show()
     _page()
 
 
@@ -59,10 +59,12 @@ def _database(bar: DeltaGenerator) -> None:
     with bar:
         selection = filters.choose(known)
         judge.button()
+    selection = held_out.opened(selection)
     comparison = attempt(_compare, str(store.path), now, selection)
     if comparison is None:
         return
     _start_over_for(selection)
+    held_out.note(store, selection, comparison)
     missing = what_is_missing(known, selection, comparison)
     if missing:
         filters.next_steps(missing)

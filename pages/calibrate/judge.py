@@ -5,14 +5,12 @@ import os
 import streamlit as st
 
 from annotations.batches import list_batches
-from annotations.judge_job import JudgeJob, current_job, start_job
+from annotations.judge_job import current_job, start_job
 from annotations.judge_words import (
     RUN_HEADS,
     RUN_RIGHT,
     announce,
     judge_words,
-    outcome_line,
-    progress_line,
     run_cells,
 )
 from annotations.judges import PROGRAM, Order, Prepared, order_of, prepare
@@ -25,51 +23,7 @@ from ui import session
 from ui.messages import attempt, show_note
 from ui.tables import show_rows
 
-_OPEN, _SEEN = "_judge_open", "_judge_seen"
-_LOOK_SECONDS = 1.0
 _EVERY, _SCORED = "Every replan", "Replans that people scored"
-
-STYLE = """
-.st-key-pr_judge { padding: 6px 12px; background: var(--surf); border: 1px solid var(--line);
-  border-radius: 8px; }
-.st-key-pr_judge [data-testid="stProgress"] p { font-size: 12px; }
-"""
-
-
-def strip() -> None:
-    """Above the figures: the run that is going on, or how the last one ended."""
-    job = current_job(session.store())
-    if job is None or st.session_state.get(_SEEN) == id(job):
-        return
-    st.html(f"<style>{STYLE}</style>")
-    with st.container(key="pr_judge"):
-        if job.running:
-            _watch(job)
-        else:
-            _ended(job)
-
-
-@st.fragment(run_every=_LOOK_SECONDS)
-def _watch(job: JudgeJob) -> None:
-    if not job.running:
-        st.rerun(scope="app")
-    now = job.progress()
-    left, right = st.columns([8, 1], vertical_alignment="center")
-    words = "Stopping, calls under way get a few seconds" if job.stopping else "Judging"
-    names = ", ".join(name.removeprefix("judge:") for name in job.scorers)
-    left.progress(now.share, text=_plain(f"{words}: {names}: {progress_line(now)}"))
-    right.button("Stop", on_click=job.stop, disabled=job.stopping, key="judge_stop")
-
-
-def _ended(job: JudgeJob) -> None:
-    left, right = st.columns([8, 1], vertical_alignment="center")
-    with left:
-        show_note(storable(outcome_line(job)))
-    right.button("Close", on_click=_seen, args=(job,), key="judge_close")
-
-
-def _seen(job: JudgeJob) -> None:
-    st.session_state[_SEEN] = id(job)
 
 
 def button() -> None:
@@ -156,8 +110,3 @@ def _runs() -> None:
 
 def _cell(value: str | int) -> str | int:
     return storable(value) if isinstance(value, str) else value
-
-
-def _plain(text: str) -> str:
-    """Text for a label, whose Markdown is switched off."""
-    return "".join(f"\\{char}" if char in r"\`*_{}[]()<>#+-.!|~$:" else char for char in text)

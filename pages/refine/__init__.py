@@ -1,21 +1,24 @@
 """Refine: versions of a judge's prompt, what each changed, and the sealed held-out side."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from annotations import refining, sessions
 from annotations.pairs import State, state
-from annotations.refine_board import board, people_ceiling
+from annotations.refine_board import CellPick, board, people_ceiling
 from annotations.refining import Version
-from annotations.sessions import Session
+from annotations.sessions import Session, Side
 from pages.refine import actions, work
 from pararecover_core.agreement_people import Ceiling
-from ui import session
+from ui import job_strip, session
 from ui.access import Role
 from ui.measures import heard
 from ui.messages import attempt, show_note
 from ui.refine_panel import show_board
 
 _BOARD, _OPEN = "refine_board", "_refine_open"
+_VERSION, _WHOLE, _CELLS = "_refine_version", "_refine_whole", "_refine_cells"
 
 
 def render() -> None:
@@ -36,52 +39,60 @@ def render() -> None:
             actions.new_session(main=True)
         else:
             model = actions.choose_judge(refining.judges(store, chosen.id))
+            now, path = state(store), str(store.path)
+            rows = _versions(path, now, chosen, model) if model else []
+            current = _current(rows)
             actions.new_session()
             actions.people(chosen)
-            work.run(chosen, model)
-            work.propose(chosen)
+            work.run(chosen, model, rows)
+            work.propose(chosen, model, current)
             actions.methods_text(chosen)
+    job_strip.show()
     if chosen is None:
         actions.first_steps()
         return
-    work.progress()
-    _session(chosen, model)
-
-
-def _session(chosen: Session, model: str) -> None:
-    store = session.store()
     actions.standing(chosen)
-    now = state(store)
-    rows = _versions(str(store.path), now, chosen, model) if model else []
-    if not rows:
+    if current is None:
         actions.next_steps(chosen)
         return
-    asked = st.session_state.get("_refine_version", "")
-    current = next((row for row in rows if row.scorer == asked), rows[0])
-    whole = bool(st.session_state.get("_refine_whole"))
+    work.waiting(chosen, model, refining.unrun(store, rows))
+    _board(chosen, rows, current)
+
+
+def _current(rows: Sequence[Version]) -> Version | None:
+    """The version that was chosen, else the newest."""
+    asked = st.session_state.get(_VERSION, "")
+    return next((row for row in rows if row.scorer == asked), rows[0] if rows else None)
+
+
+def _board(chosen: Session, rows: Sequence[Version], current: Version) -> None:
+    store = session.store()
+    now, path = state(store), str(store.path)
+    top = _ceiling(path, now, chosen)
     data = board(
         store,
         chosen,
         rows,
         current,
-        _ceiling(str(store.path), now, chosen),
+        top,
         reader=session.user().name,
-        whole=whole,
-        repeats=_repeats(str(store.path), chosen.id, (current.edited or current.prompts[0]).text),
+        whole=bool(st.session_state.get(_WHOLE)),
+        repeats=_repeats(path, chosen.id, (current.edited or current.prompts[0]).text),
+        pick=st.session_state.get(_CELLS) or CellPick(),
     )
     show_board(
         data,
         key=_BOARD,
         on_look=lambda: _on_look(chosen, current),
+        on_held=lambda: work.run_version(chosen, current.scorer, Side.HELD_OUT),
+        on_edit=_on_edit,
         on_open=_on_open,
         on_version=_on_version,
         on_whole=_on_whole,
+        on_cells=_on_cells,
     )
-    actions.versions_chart(rows, _ceiling(str(store.path), now, chosen))
-    message = st.session_state.pop("_refine_said", "")
-    if message:
-        show_note(message)
-    actions.edit(chosen, current)
+    actions.versions_chart(rows, top)
+    actions.open_editor(chosen, current)
 
 
 @st.cache_resource(show_spinner="Comparing versions", max_entries=4)
@@ -105,12 +116,21 @@ def _on_look(chosen: Session, current: Version) -> None:
 
 
 def _on_version() -> None:
-    st.session_state["_refine_version"] = heard(_BOARD, "version") or ""
-    st.session_state["_refine_whole"] = False
+    st.session_state[_VERSION] = heard(_BOARD, "version") or ""
+    st.session_state[_WHOLE] = False
+    st.session_state[_CELLS] = None
 
 
 def _on_whole() -> None:
-    st.session_state["_refine_whole"] = bool(heard(_BOARD, "whole"))
+    st.session_state[_WHOLE] = bool(heard(_BOARD, "whole"))
+
+
+def _on_cells() -> None:
+    st.session_state[_CELLS] = CellPick.of(heard(_BOARD, "cells") or {})
+
+
+def _on_edit() -> None:
+    st.session_state[actions.EDIT] = heard(_BOARD, "edit") or ""
 
 
 def _on_open() -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from html import escape
 
+import msgspec
 import streamlit as st
 
 from annotations import sessions
 from annotations.batches import Sampling, list_batches
 from annotations.methods import FORMS, methods
+from annotations.pairs import State, names, state
 from annotations.prompts import save_version
 from annotations.refine_board import worst_cells
 from annotations.refining import Version
@@ -15,6 +17,8 @@ from annotations.sampling import PAPER_SIZE, Stratum
 from annotations.score_log import storable
 from annotations.sessions import Session, SessionPlan
 from pararecover_core.agreement_people import Ceiling
+from pararecover_core.figures import fixed
+from pararecover_core.judges.prompt import Prompt
 from pararecover_core.rubric import sde_rubric
 from ui import charts, session
 from ui.messages import attempt, show_note
@@ -31,8 +35,11 @@ STYLE = """
 .pr-empty ol { margin: 0; padding-left: 18px; }
 .pr-empty a { color: var(--acc); }
 .pr-standing { font-size: 12px; color: var(--mute); padding: 0 4px; }
+.pr-standing a { color: var(--acc); }
 """
 _DRAW = 0
+EDIT = "_refine_edit"
+"""In the session state: name of the prompt to edit."""
 
 
 def choose_session(known: Sequence[Session]) -> Session | None:
@@ -67,46 +74,75 @@ def choose_judge(models: Sequence[str]) -> str:
 def new_session(*, main: bool = False) -> None:
     """A form that makes a session."""
     store = session.store()
-    with st.popover("New session", icon=":material/add:", type="primary" if main else "secondary"):
-        batches = {0: "Draw a new one"} | {one.id: one.name for one in list_batches(store)}
-        name = st.text_input("Name", key="refine_new_name")
-        batch = st.selectbox("Sample", list(batches), format_func=lambda n: batches[n])
-        if batch == _DRAW:
-            size = st.number_input(
-                "Answers", 2, 100_000, PAPER_SIZE, help="For each sub-dimension, or in all."
-            )
-            per_dimension = st.toggle("A sample of its own for each sub-dimension", value=True)
-            by = st.multiselect(
-                "Stratified by", list(Stratum), disabled=per_dimension, format_func=_stratum_words
-            )
-            people_each = st.number_input("People for a shared item", 1, 20, 2)
-            overlap = st.slider("Share of items that are shared", 0, 100, 20, format="%d%%")
-        held = st.slider("Held out, by query", 10, 60, 33, format="%d%%")
-        seed = st.number_input("Seed", 0, 10**9, 0)
-        if not st.button("Make the session", type="primary", key="refine_make"):
-            return
+    box = st.popover(
+        "New session",
+        icon=":material/add:",
+        type="primary" if main else "secondary",
+        key="refine_new",
+        on_change="rerun",
+    )
+    if not box.open:
+        return
+    with box:
+        batches = {_DRAW: "Draw a new one"} | {one.id: one.name for one in list_batches(store)}
+        left, right = st.columns(2)
+        name = left.text_input("Name", key="refine_new_name")
+        batch = right.selectbox(
+            "Sample", list(batches), format_func=lambda n: storable(batches[n]), key="refine_sample"
+        )
+        drawn = _drawing() if batch == _DRAW else None
+        left, right = st.columns(2)
+        held = left.slider("Held out, by query", 10, 60, 33, format="%d%%")
+        seed = right.number_input("Seed", 0, 10**9, 0)
         plan = SessionPlan(
             name, batch or None, held_out=held / 100, seed=seed, created_by=session.user().name
         )
-        if batch == _DRAW:
-            sampling = Sampling(
-                size, seed, () if per_dimension else tuple(by), per_dimension=per_dimension
+        if drawn is not None:
+            sampling, people_each, overlap = drawn
+            plan = msgspec.structs.replace(
+                plan,
+                sampling=msgspec.structs.replace(sampling, seed=seed),
+                annotators_per_item=people_each,
+                overlap=overlap / 100,
             )
-            plan = SessionPlan(
-                name,
-                None,
-                sampling,
-                people_each,
-                overlap / 100,
-                held / 100,
-                seed,
-                session.user().name,
-            )
-        made = attempt(sessions.create_session, store, plan)
-        if made is not None:
-            st.query_params["session"] = storable(made.name)
-            st.session_state.pop("refine_session", None)
-            st.rerun()
+        st.button(
+            "Make the session", type="primary", key="refine_make", on_click=_make, args=(plan,)
+        )
+
+
+def _drawing() -> tuple[Sampling, int, int]:
+    """How to draw: the sampling, people for a shared item, share of items that are shared."""
+    left, right = st.columns(2)
+    size = left.number_input(
+        "Answers", 2, 100_000, PAPER_SIZE, help="For each sub-dimension, or in all."
+    )
+    by = right.multiselect(
+        "Stratified by",
+        list(Stratum),
+        disabled=st.session_state.get("refine_each", True),
+        format_func=_stratum_words,
+    )
+    each = st.toggle(
+        "A sample of its own for each sub-dimension",
+        value=True,
+        key="refine_each",
+        help="As in the paper: an item asks only for the sub-dimensions that it was drawn for. "
+        "Off: every item asks for all 13.",
+    )
+    left, right = st.columns(2)
+    people_each = left.number_input("People for a shared item", 1, 20, 2)
+    overlap = right.slider("Share of items that are shared", 0, 100, 20, format="%d%%")
+    return (
+        Sampling(size, 0, () if each else tuple(by), per_dimension=each), people_each, overlap
+    )  # fmt: skip
+
+
+def _make(plan: SessionPlan) -> None:
+    made = attempt(sessions.create_session, session.store(), plan)
+    if made is not None:
+        st.query_params["session"] = storable(made.name)
+        st.session_state["refine_session"] = made.name
+        st.session_state["refine_new"] = False
 
 
 def _stratum_words(by: Stratum) -> str:
@@ -115,19 +151,23 @@ def _stratum_words(by: Stratum) -> str:
 
 def people(chosen: Session) -> None:
     """Take people's scores in, and see the rounds of annotation so far."""
-    store = session.store()
-    with st.popover("People's scores", icon=":material/group:"):
+    box = st.popover(
+        "People's scores", icon=":material/group:", key="refine_people", on_change="rerun"
+    )
+    if not box.open:
+        return
+    with box:
         st.html(
             '<div class="pr-standing">Figures rest on people\'s scores as they were last taken in. '
             f'People score on <a href="annotate?batch={chosen.batch}">Annotate</a>; what '
             'they differ on is decided under <a href="annotate?view=adjudication">Adjudication</a>.'
             "</div>"
         )
-        note = st.text_input("Note, for example what changed in the guidelines", key="refine_note")
-        if st.button("Take scores in now", type="primary", key="refine_take"):
-            sessions.take_scores(store, chosen.id, author=session.user().name, note=note)
-            st.rerun()
-        rounds = sessions.history(store, chosen.id, ("scores",))
+        st.text_input("Note, for example what changed in the guidelines", key="refine_note")
+        st.button(
+            "Take scores in now", type="primary", key="refine_take", on_click=_take, args=(chosen,)
+        )
+        rounds = sessions.history(session.store(), chosen.id, ("scores",))
         rows = [
             (
                 one.at[:16].replace("T", " "),
@@ -139,6 +179,13 @@ def people(chosen: Session) -> None:
         ]
         heads = ("At", "By", "Note", "Cells", "New", "Changed", "Gone", "Differ")
         show_rows(heads, rows, right=range(3, 8), height=260)
+
+
+def _take(chosen: Session) -> None:
+    note = st.session_state.get("refine_note", "")
+    who = session.user().name
+    attempt(sessions.take_scores, session.store(), chosen.id, author=who, note=note)
+    st.session_state["refine_note"] = ""
 
 
 def standing(chosen: Session) -> None:
@@ -180,67 +227,68 @@ def next_steps(chosen: Session) -> None:
     )
 
 
-def edit(chosen: Session, current: Version) -> None:
-    """The buttons under the board: edit the prompt in view."""
-    columns = st.columns([1, 1, 4])
-    names = [prompt.name for prompt in current.prompts]
-    edited = current.edited.name if current.edited else names[0]
-    with columns[0]:
-        name = st.selectbox(
-            "Prompt",
-            names,
-            index=names.index(edited),
-            key="refine_prompt",
-            label_visibility="collapsed",
-        )
-    with columns[1]:
-        if st.button(f"Edit {name}", icon=":material/edit:", key="refine_edit"):
-            _editor(chosen, current, name)
+def open_editor(chosen: Session, current: Version) -> None:
+    """Open the editor where the board asked for it."""
+    name = st.session_state.pop(EDIT, "")
+    if name in [prompt.name for prompt in current.prompts]:
+        _editor(chosen, current, name)
 
 
 @st.dialog("Edit the prompt", width="large")
 def _editor(chosen: Session, current: Version, name: str) -> None:
-    store = session.store()
     prompt = next(one for one in current.prompts if one.name == name)
     left, right = st.columns([3, 2])
     with left:
         text = st.text_area("Text", prompt.text, height=420, key=f"refine_text_{name}")
         note = st.text_input("What this version changes, and why", key=f"refine_why_{name}")
         if st.button(f"Save as a new version of {prompt.id}", type="primary", key="refine_save"):
-            if not note.strip():
-                show_note("Write what the version changes: the history is read by others.")
-                return
-            made = attempt(save_version, store, prompt, text, note=note, author=session.user().name)
-            if made is not None:
-                names = "+".join(
-                    made.name if one.name == name else one.name for one in current.prompts
-                )
-                st.session_state["_refine_next"] = names
-                st.session_state["_refine_said"] = f"{made.name} is saved. Run it on dev next."
-                st.rerun()
+            _save(prompt, text, note)
     with right:
-        dimension = st.selectbox(
-            "Disagreements on dev",
-            ["", *prompt.dimensions],
-            format_func=lambda d: d or "all, largest first",
+        _beside(chosen, current, prompt)
+
+
+def _save(prompt: Prompt, text: str, note: str) -> None:
+    if not note.strip():
+        show_note("Write what the version changes: the history is read by others.")
+        return
+    who = session.user().name
+    if attempt(save_version, session.store(), prompt, text, note=note, author=who) is not None:
+        st.rerun()
+
+
+def _beside(chosen: Session, current: Version, prompt: Prompt) -> None:
+    """Disagreements on dev, those of the weakest sub-dimension first."""
+    rubric, store = sde_rubric(), session.store()
+    ema = {one.name: one.ema.value for one in current.found.dimensions if one.n}
+    weakest = sorted(
+        (d for d in prompt.dimensions if d in ema),
+        key=lambda d: (ema[d], prompt.dimensions.index(d)),
+    )
+    words = {d: f"{d} {rubric.dimension(d).short}, EMA {fixed(ema[d], 3)}" for d in weakest}
+    dimension = st.selectbox(
+        "Disagreements on dev, weakest sub-dimension first",
+        [*weakest, ""],
+        format_func=lambda d: words.get(d, "All, largest first"),
+        key=f"refine_beside_{prompt.name}",
+    )
+    asked = [dimension] if dimension else prompt.dimensions
+    kept = worst_cells(store, chosen.id, current.scorer, asked, reader=session.user().name)
+    called = names(store, {cell.sample for cell in kept})
+    rows = [
+        (
+            *(() if dimension else (cell.dimension,)),
+            storable(called[cell.sample].short(cell.sample)),
+            f"{cell.human:g}",
+            f"{cell.judge:g}",
+            storable(cell.judge_note),
         )
-        rubric = sde_rubric()
-        asked = [dimension] if dimension else prompt.dimensions
-        who = session.user().name
-        kept = worst_cells(store, chosen.id, current.scorer, asked, reader=who)
-        rows = [
-            (
-                f"{cell.dimension} {rubric.dimension(cell.dimension).short}",
-                f"{cell.human:g}",
-                f"{cell.judge:g}",
-                storable(cell.judge_note),
-            )
-            for cell in kept
-        ]
-        if rows:
-            show_rows(("Sub-dimension", "People", "Judge", "Judge's reason"), rows, height=430)
-        else:
-            show_note("Judge and people agree on every dev cell of this prompt.")
+        for cell in kept
+    ]
+    if rows:
+        heads = ("Item", "People", "Judge", "Judge's reason")
+        show_rows(heads if dimension else ("For", *heads), rows, height=400)
+    else:
+        show_note("Judge and people agree on every dev cell of this prompt.")
 
 
 def versions_chart(rows: Sequence[Version], top: Ceiling) -> None:
@@ -262,9 +310,22 @@ def versions_chart(rows: Sequence[Version], top: Ceiling) -> None:
 
 def methods_text(chosen: Session) -> None:
     """The history as a paragraph with a table."""
-    with st.popover("Methods text", icon=":material/description:"):
+    box = st.popover(
+        "Methods text", icon=":material/description:", key="refine_methods", on_change="rerun"
+    )
+    if not box.open:
+        return
+    with box:
         form = st.segmented_control("Form", FORMS, default="text", key="refine_form") or "text"
-        text = methods(session.store(), chosen.id, form)
+        store = session.store()
+        text = _methods(
+            str(store.path), state(store), len(sessions.history(store, chosen.id)), chosen.id, form
+        )
         st.code(storable(text), language=None, wrap_lines=True, height=320)
         ending = {"text": "txt", "markdown": "md", "latex": "tex"}[form]
         st.download_button("Download", text, f"methods.{ending}", on_click="ignore")
+
+
+@st.cache_resource(show_spinner="Writing", max_entries=6)
+def _methods(path: str, now: State, rounds: int, number: int, form: str) -> str:
+    return methods(session.store(), number, form)

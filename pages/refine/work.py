@@ -1,166 +1,158 @@
 """Runs of the Refine page: a version on dev or held-out, and the automatic refinement."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import streamlit as st
 
-from annotations.judge_job import current_job, start_job
-from annotations.judges import cache_folder
+from annotations.judge_job import start_job
+from annotations.judge_words import announce, money
+from annotations.judges import Prepared, answers
 from annotations.prompts import get_prompt, list_prompts
-from annotations.refining import (
-    current_refining,
-    dev_items,
-    prepare_run,
-    refine_session,
-    start_refining,
-)
+from annotations.refine_job import RefineJob, start_refining, steps_of
+from annotations.refine_words import STEP_HEADS, STEP_RIGHT, begun_words, rule_words, step_cells
+from annotations.refining import Unrun, Version, dev_items, named, prepare_run
 from annotations.score_log import storable
 from annotations.sessions import Session, Side
-from annotations.store import Store
-from pararecover_core.completions import FileCache, endpoint_from_environment
-from pararecover_core.figures import fixed
-from pararecover_core.refine import Outcome, Rules, Step
+from pararecover_core.completions import endpoint_from_environment
+from pararecover_core.refine import Proposer, Rules
 from ui import session
-from ui.messages import attempt, show_error, show_note
+from ui.messages import attempt, show_note
 from ui.tables import show_rows
 
+_RUN, _AUTO = "refine_run", "refine_auto"
+_SIDES = {Side.DEV: "dev", Side.HELD_OUT: "held-out (shows nothing yet)"}
 
-def run(chosen: Session, model: str) -> None:
+
+def run(chosen: Session, model: str, rows: Sequence[Version]) -> None:
     """Run a judge on one side of the session."""
     store = session.store()
-    with st.popover("Run", icon=":material/play_arrow:", key="refine_run"):
+    box = st.popover("Run", icon=":material/play_arrow:", key=_RUN, on_change="rerun")
+    if not box.open:
+        return
+    with box:
         asked = st.text_input("Model at the endpoint", model, key="refine_run_model")
-        default = st.session_state.get("_refine_next", "s+d+e")
+        newest = "+".join(p.name for p in rows[0].prompts) if rows else "s+d+e"
         prompts = st.text_input(
             "Prompts, + between them",
-            default,
+            newest,
+            key="refine_run_prompts",
             help=f"Known: {', '.join(one.prompt.name for one in list_prompts(store))}. "
             "An id alone means its newest version.",
         )
-        words = {Side.DEV: "dev", Side.HELD_OUT: "held-out (shows nothing yet)"}
-        side = st.radio("Side", list(Side), format_func=lambda one: words[one], horizontal=True)
+        side = st.radio("Side", list(Side), format_func=_SIDES.__getitem__, horizontal=True)
+        again = st.toggle("Only failed calls, again", key="refine_run_again")
         if not asked or side is None:
+            show_note("Name the model that judges.")
             return
-        who = session.user().name
-        made = attempt(prepare_run, store, chosen.id, asked, prompts, side, by=who)
+        made = attempt(_prepared, chosen, asked, prompts, side, again)
         if made is None:
             return
-        cost = "cost unknown"
-        if made.forecast is not None and made.forecast.cost is not None:
-            cost = f"about {fixed(made.forecast.cost, 2)} US dollars"
-        if not made.calls:
-            show_note("Nothing to do: every cell of this side has this judge's score.")
-        elif st.button(f"Run, {made.calls:,} calls, {cost}", type="primary", key="refine_go"):
-            attempt(start_job, store, made.parts)
-            st.rerun()
+        for line in announce(made, "the switch above"):
+            show_note(storable(line))
+        words = f"Run, {made.calls:,} {'call' if made.calls == 1 else 'calls'}"
+        st.button(
+            words, type="primary", disabled=not made.calls, key="refine_go",
+            on_click=_start, args=(made,),
+        )  # fmt: skip
 
 
-def propose(chosen: Session) -> None:
+def _prepared(chosen: Session, model: str, prompts: str, side: Side, again: bool) -> Prepared:
+    who = session.user().name
+    return prepare_run(session.store(), chosen.id, model, prompts, side, by=who, retry_failed=again)
+
+
+def _start(made: Prepared) -> None:
+    attempt(start_job, session.store(), made.parts)
+    st.session_state[_RUN] = False
+
+
+def run_version(chosen: Session, scorer: str, side: Side) -> None:
+    """Run a judge that is known by its scorer name on a side."""
+    of = named(scorer)
+    made = attempt(_prepared, chosen, of.model, "+".join(of.prompts), side, False)
+    if made is not None:
+        attempt(start_job, session.store(), made.parts)
+
+
+def waiting(chosen: Session, model: str, found: Sequence[Unrun]) -> None:
+    """Versions that were saved and not run yet; the newest can be run from here."""
+    if not found:
+        return
+    newest = found[0]
+    made = attempt(_prepared, chosen, model, newest.prompts, Side.DEV, False)
+    if made is None:
+        return
+    words = f"{newest.label} is saved; {model} has not run it on dev: {newest.note}"
+    if len(found) > 1:
+        words += f". Not run either: {', '.join(one.label for one in found[1:6])}"
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    with left:
+        show_note(storable(words)[:300])
+    price = money(made.forecast.cost) if made.forecast else ""
+    right.button(
+        f"Run {newest.label} on dev, {made.calls:,} calls",
+        type="primary", key="refine_run_new", on_click=_start, args=(made,), width="stretch",
+        disabled=not made.calls, help=price.replace("$", "US dollars "),
+    )  # fmt: skip
+
+
+def propose(chosen: Session, model: str, current: Version | None) -> None:
     """Let a model propose edits; only those that win on dev are kept."""
     store = session.store()
-    with st.popover("Propose edits", icon=":material/auto_fix:", key="refine_auto"):
-        judge = st.text_input("Judge's model", key="refine_auto_judge")
-        proposer = st.text_input("Proposer's model, the judge's if empty", key="refine_proposer")
-        names = [one.prompt.name for one in list_prompts(store)]
-        prompt = st.selectbox("Begin with", names, index=len(names) - 1, key="refine_auto_prompt")
+    box = st.popover("Propose edits", icon=":material/auto_fix:", key=_AUTO, on_change="rerun")
+    if not box.open:
+        return
+    names = [one.prompt.name for one in list_prompts(store)]
+    first = (current.edited or current.prompts[0]).name if current else names[-1]
+    with box:
+        left, right = st.columns(2)
+        judge = left.text_input("Judge's model", model, key="refine_auto_judge")
+        proposer = right.text_input(
+            "Proposer's model", key="refine_proposer", placeholder="the judge's"
+        )
+        prompt = st.selectbox(
+            "Begin with", names, index=names.index(first), key="refine_auto_prompt"
+        )
         left, right = st.columns(2)
         tries = left.number_input("Stop after tries without a win", 1, 20, 3)
         most = right.number_input("Edits in all", 1, 100, 10)
         tokens = left.number_input("Budget, tokens (0: none)", 0, 10**9, 0, step=10_000)
-        money = right.number_input("Budget, US dollars (0: none)", 0.0, 1e6, 0.0)
+        paid = right.number_input("Budget, US dollars (0: none)", 0.0, 1e6, 0.0)
         ema = left.number_input("Target EMA (0: none)", 0.0, 1.0, 0.0)
         mae = right.number_input("Target MAE (1: none)", 0.0, 1.0, 1.0)
-        show_note(
-            "An edit is kept only if the paired test on dev gives p < 0.05 and the interval of the "
-            "difference of EMA excludes 0. The held-out side is not read."
+        earlier = steps_of(store, chosen.id, judge, prompt)
+        rules = Rules(tries=tries, most=most, tokens=tokens, money=paid, ema=ema, mae=mae)
+        st.button(
+            "Go on" if earlier else "Begin",
+            type="primary",
+            disabled=not judge,
+            key="refine_auto_go",
+            on_click=_refine,
+            args=(chosen, judge, proposer or judge, prompt, rules),
         )
-        if judge and st.button("Begin", type="primary", key="refine_auto_go"):
-            rules = Rules(tries=tries, most=most, tokens=tokens, money=money, ema=ema, mae=mae)
-            who = session.user().name
-            attempt(_begin, store, chosen, judge, proposer or judge, prompt, rules, who)
-            st.rerun()
+        show_note(f"{begun_words(earlier)} {rule_words()}".strip())
+        if earlier:
+            rows = [step_cells(step) for step in earlier]
+            show_rows(STEP_HEADS, rows, right=STEP_RIGHT, height=160)
 
 
-def _begin(
-    store: Store, chosen: Session, judge: str, proposer: str, prompt: str, rules: Rules, who: str
-) -> None:
+def _refine(chosen: Session, judge: str, proposer: str, prompt: str, rules: Rules) -> None:
+    attempt(_begin, chosen, judge, proposer, prompt, rules)
+    st.session_state[_AUTO] = False
+
+
+def _begin(chosen: Session, judge: str, proposer: str, prompt: str, rules: Rules) -> None:
     from pararecover_core.llm import Model  # takes a third of a second to import
     from pararecover_core.refine_models import ModelProposer
 
-    model = Model(endpoint_from_environment(proposer), cache=FileCache(cache_folder()))
+    store, who = session.store(), session.user().name
+    model = Model(endpoint_from_environment(proposer), cache=answers())
     start = get_prompt(store, prompt)
 
-    def work(done: Callable[[Step], object], cancelled: Callable[[], bool]) -> Outcome:
-        items = ModelProposer(model, dev_items(store, chosen.id))
-        return refine_session(
-            store, chosen.id, judge, start, items,
-            rules=rules, author=who, done=done, cancelled=cancelled,
-        )  # fmt: skip
+    def ask() -> Proposer:
+        return ModelProposer(model, dev_items(store, chosen.id))
 
-    start_refining(store, work)
-
-
-def progress() -> None:
-    """How far runs are; drawn again every second while one goes on."""
-    store = session.store()
-    job, refining = current_job(store), current_refining(store)
-    running = bool((job and job.running) or (refining and refining.running))
-    if running:
-        st.session_state["_refine_ran"] = True
-        st.fragment(_moving, run_every=1.0)()
-    else:
-        _ended()
-
-
-def _moving() -> None:
-    store = session.store()
-    job, refining = current_job(store), current_refining(store)
-    if not (job and job.running) and not (refining and refining.running):
-        st.rerun()
-    if job and job.running:
-        now = job.progress()
-        cost = "" if now.cost is None else f", {fixed(now.cost, 2)} US dollars"
-        left = "" if now.seconds_left is None else f", {now.seconds_left:.0f} s left"
-        words = f"Judging: {now.done:,} of {now.total:,} calls, {now.failed:,} failed{cost}{left}"
-        st.progress(now.share, words)
-        st.button("Stop the run", on_click=job.stop, key="refine_stop")
-    if refining and refining.running:
-        show_note(f"Refining: {len(refining.steps)} steps so far.")
-        _steps(refining.steps)
-        st.button("Stop refining", on_click=refining.stop, key="refine_auto_stop")
-
-
-def _ended() -> None:
-    """What the last run left to say, once."""
-    if not st.session_state.pop("_refine_ran", False):
-        return
-    store = session.store()
-    job, refining = current_job(store), current_refining(store)
-    if job and job.error:
-        show_error(job.error)
-    elif job and job.message:
-        show_note(f"The run ended: {job.message}")
-    if refining and refining.error:
-        show_error(refining.error)
-    elif refining and refining.outcome:
-        show_note(
-            f"Refined: the best prompt is {refining.outcome.prompt.name}. "
-            f"Stopped: {refining.outcome.stopped}."
-        )
-        _steps(refining.steps)
-
-
-def _steps(steps: list[Step]) -> None:
-    rows = [
-        (
-            step.prompt.name,
-            step.dimension or "all",
-            fixed(step.ema) if step.n else "not judged",
-            step.fate.value,
-            storable(step.detail),
-            storable(step.prompt.note)[:200],
-        )
-        for step in steps
-    ]
-    if rows:
-        show_rows(("Version", "For", "EMA on dev", "Fate", "Test", "Note"), rows, height=220)
+    start_refining(
+        store,
+        lambda: RefineJob(store, chosen.id, judge, start, ask, rules=rules, author=who),
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pararecover_core.agreement import Agreement, Estimate, Figures
 from pararecover_core.findings import Certainty, findings_of
+from pararecover_core.pairing import SEALED
 from pararecover_core.records import Tool, Trajectory
 from pararecover_core.report.table import Cell, Report, Row
 from pararecover_core.report.tables import link, types_in_order
@@ -40,9 +41,11 @@ def agreement_table(found: Agreement, *, judge: str = "", human: str = "") -> Re
     rows = [Row((one.name,), _measured(one)) for one in ordered]
     rows.append(Row(("Overall",), _measured(found.overall)))
     coverage = found.overall.coverage
+    sealed = coverage.judge_gaps.get(SEALED, 0)
     notes = [
         f"{judge} against {human}." if judge and human else "",
         f"{coverage.both:,} of {coverage.cells:,} cells have both scores.",
+        f"{sealed:,} cells held out by a calibration session are not counted." if sealed else "",
         f"Intervals: 95%, {found.resamples:,} bootstrap resamples." if found.resamples else "",
     ]
     return Report(

@@ -90,12 +90,13 @@ function change(data, say) {
   const flag = one.repeats.length ? make("span", { class: "vd down", title: one.repeats.join("\n"), text: `repeats ${one.repeats.length} run${one.repeats.length > 1 ? "s" : ""} of words of dev samples` })
     : make("span", { class: "vd flat", text: "✓ repeats no dev sample" });
   const fold = one.can_fold ? make("button", { type: "button", class: "btn", text: one.whole ? "Changes only" : "Whole prompt", onclick: () => say("whole", !one.whole) }) : null;
-  const head = make("div", { class: "head" }, make("h2", { text: one.title }), make("span", { class: "q s12", text: one.words }), make("span", { class: "gap" }), flag, fold);
+  const edits = one.edit.map((name) => make("button", { type: "button", class: "btn main", text: `Edit ${name}`, onclick: () => say("edit", name) }));
+  const head = make("div", { class: "head" }, make("h2", { text: one.title }), make("span", { class: "q s12", text: one.words }), make("span", { class: "gap" }), flag, fold, ...edits);
   const body = make("div", { class: "diff", tabindex: "0", role: "region", "aria-label": "Text of the prompt" }, ...one.lines.map(diffLine));
-  return make("section", { class: "card col" }, head, body, data.moved.length ? movedChart(data.moved) : null);
+  return make("section", { class: "card col" }, head, body, data.moved.length ? movedChart(data.moved, data.cells, say) : null);
 }
 
-function movedChart(moved) {
+function movedChart(moved, list, say) {
   const wide = 58;
   const frame = vector("svg", { viewBox: `0 0 ${wide * moved.length} 116`, class: "mv", role: "img", "aria-label": moved.map((m) => `${m.id}: ${m.fixed} fixed, ${m.broken} broken`).join("; ") });
   hatch(frame, "hatch2");
@@ -103,7 +104,12 @@ function movedChart(moved) {
     const x = place * wide + 14;
     const up = one.up * 44;
     const down = one.down * 30;
-    const group = vector("g", {});
+    const on = list.dimension === one.id;
+    const pick = () => say("cells", { move: list.move, dimension: on ? "" : one.id, page: 1 });
+    const group = vector("g", { class: on ? "pickd on" : "pickd", tabindex: "0", role: "button", "aria-pressed": String(on), "aria-label": `Cells of ${one.id}` });
+    group.addEventListener("click", pick);
+    group.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(); } });
+    group.append(vector("rect", { class: "hit", x: x - 14, y: 0, width: wide, height: 116 }));
     const title = vector("title", {});
     title.textContent = `${one.id}, ${one.p}`;
     group.append(title, vector("rect", { class: "fx", x, y: 60 - up, width: 22, height: up }), vector("rect", { class: "bk2", x, y: 60, width: 22, height: down }));
@@ -120,7 +126,7 @@ function movedChart(moved) {
     frame.append(group);
   });
   frame.append(vector("path", { class: "mid", d: `M0 60H${wide * moved.length}` }));
-  return make("div", { class: "where" }, make("p", {}, make("b", { text: "Where it moved" }), make("span", { class: "q s12", text: " cells fixed above the line, broken below" })), frame);
+  return make("div", { class: "where" }, make("p", {}, make("b", { text: "Where it moved" }), make("span", { class: "q s12", text: " cells fixed above the line, broken below; select one to list its cells" })), frame);
 }
 
 function sealed(data, say) {
@@ -128,32 +134,38 @@ function sealed(data, say) {
   const dots = Array.from({ length: Math.min(one.looks, 12) }, () => make("i", { class: "eye" }));
   const looks = one.looks === 0 ? "never opened" : `${one.looks} look${one.looks > 1 ? "s" : ""}`;
   const lines = one.lines.map((line) => make("div", { class: "lk2" }, make("b", { text: line.what }), make("span", { text: ` ${line.text}` }), make("span", { class: "q s12 blk", text: line.when })));
-  const button = one.label ? make("button", { type: "button", class: "btn", text: `Open for ${one.label}, counts as look ${one.next}`, onclick: () => say("look", one.label) }) : null;
-  const not = one.label && !one.opened ? make("div", { class: "q", text: `${one.label}: not opened` }) : null;
+  const button = one.label && one.judged ? make("button", { type: "button", class: "btn", text: `Open for ${one.label}, counts as look ${one.next}`, onclick: () => say("look", one.label) }) : null;
+  const run = one.label && !one.whole ? make("button", { type: "button", class: "btn", text: `Let ${one.label} judge held-out, shows nothing`, onclick: () => say("held", one.label) }) : null;
+  const not = one.label ? make("div", { class: "q", text: `${one.label}: ${one.ready}, ${one.opened ? "opened" : "not opened"}` }) : null;
   return make("section", { class: "card seal" }, make("div", { class: "stripe" }), make("div", { class: "in" }, make("h2", { text: "Held-out, sealed" }),
-    make("div", {}, ...dots, make("b", { text: looks })), make("div", { class: "q s12", text: one.size }), ...lines, not, button));
+    make("div", {}, ...dots, make("b", { text: looks })), make("div", { class: "q s12", text: one.size }), ...lines, not, run, button));
 }
 
 const MARKS = { fixed: "✓ ", broken: "✕ ", same: "= " };
 
 function cells(data, say) {
   const list = data.cells;
-  const words = [list.words, list.hidden ? `${list.hidden} kept back: you still score them` : "", list.more ? `${list.more} more` : ""].filter(Boolean).join("; ");
-  const head = make("div", { class: "head" }, make("h2", { text: list.title ? `Cells, ${list.title}` : "Cells" }), make("span", { class: "gap" }), make("span", { class: "q s12", text: words }));
-  if (!list.rows.length) return make("section", { class: "card" }, head, make("p", { class: "q pad", text: list.title ? "No cell moved." : "The first version has no parent to compare with." }));
+  const go = (change) => say("cells", { move: list.move, dimension: list.dimension, page: 1, ...change });
+  const kinds = list.kinds.map((kind) => make("button", { type: "button", class: kind.on ? "btn on" : "btn", text: kind.text, "aria-pressed": String(kind.on), onclick: () => go({ move: kind.on ? "" : kind.move }) }));
+  const only = list.dimension ? make("button", { type: "button", class: "btn on", text: `${list.dimension} ✕`, "aria-label": `All sub-dimensions, not ${list.dimension} alone`, onclick: () => go({ dimension: "" }) }) : null;
+  const head = make("div", { class: "head" }, make("h2", { text: list.title ? `Cells, ${list.title}` : "Cells" }), make("span", { class: "gap" }), only, ...kinds);
+  const kept = list.hidden ? make("p", { class: "q pad s12", text: `${list.hidden} kept back: you still score these items blind.` }) : null;
+  if (!list.rows.length) return make("section", { class: "card" }, head, make("p", { class: "q pad", text: list.title ? "No such cell." : "The first version has no parent to compare with." }), kept);
+  const turn = (text, page) => make("button", { type: "button", class: "btn", text, disabled: page < 1 || page > list.pages, onclick: () => go({ page }) });
+  const pager = list.pages > 1 ? make("div", { class: "foot" }, turn("Previous", list.page - 1), make("span", { class: "q s12", text: `page ${list.page} of ${list.pages}` }), turn("Next", list.page + 1)) : null;
   const open = (row, event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     say("open", row.sample);
   };
   const rows = list.rows.map((row) => make("tr", {}, make("td", { class: "mono" }, make("a", { href: row.link, text: row.item, onclick: (event) => open(row, event) })), make("td", {}, make("b", { text: row.dimension })),
-    make("td", { class: "c", text: row.human }), make("td", { class: "c", text: row.before }), make("td", { class: "c" }, make("b", { text: row.after })), make("td", { class: `mv-${row.move}`, text: MARKS[row.move] + (row.move === "same" ? "still apart" : row.move) })));
+    make("td", { class: "c", text: row.human }), make("td", { class: "c", text: row.before }), make("td", { class: "c" }, make("b", { text: row.after })), make("td", { class: `mv-${row.move}`, text: MARKS[row.move] + (row.move !== "same" ? row.move : row.right ? "right" : "still apart") })));
   const top = make("tr", {}, ...[["Item"], [""], ["People", "c"], ["Before", "c"], ["After", "c"], [""]].map(([text, cls]) => make("th", { text, class: cls || null })));
-  return make("section", { class: "card" }, head, make("div", { class: "tall" }, make("table", { class: "cl" }, make("thead", {}, top), make("tbody", {}, ...rows))));
+  return make("section", { class: "card" }, head, make("div", { class: "tall" }, make("table", { class: "cl" }, make("thead", {}, top), make("tbody", {}, ...rows))), pager, kept);
 }
 
 export default function refine({ data, parentElement, setStateValue, setTriggerValue }) {
-  const say = (name, value) => (name === "version" || name === "whole" ? setStateValue(name, value) : setTriggerValue(name, value));
+  const say = (name, value) => (["version", "whole", "cells"].includes(name) ? setStateValue(name, value) : setTriggerValue(name, value));
   const root = make("div", { class: "board" }, versions(data, say),
     data.chosen ? make("div", { class: "two" }, change(data, say), make("div", { class: "col" }, sealed(data, say), cells(data, say))) : null);
   const old = parentElement.querySelector(".board");
