@@ -22,13 +22,17 @@ def announce(prepared: Prepared, retry: str) -> list[str]:
         f"{scorers}: {prepared.calls:,} calls to make for {first.replans:,} replans; "
         f"{sum(work.done for work in prepared.works):,} are there already"
     ]
+    heat = prepared.parts[0].plan.settings.get("temperature")
+    if heat:
+        lines[0] += f"; temperature {heat:g}"
     failed: dict[str, int] = {}
     for work in prepared.works:
         for status, count in work.failed.items():
             failed[status] = failed.get(status, 0) + count
     if failed:
         listed = ", ".join(f"{count:,} {status}" for status, count in sorted(failed.items()))
-        lines.append(f"Failed before: {listed} ({retry} tries them again)")
+        but = "; a refusal is an answer and stays" if Status.REFUSED in failed else ""
+        lines.append(f"Failed before: {listed} ({retry} tries them again{but})")
     if forecast is not None and forecast.calls:
         basis = f"from {forecast.counted:,} earlier calls" if forecast.counted else "roughly"
         usage = forecast.usage
@@ -72,8 +76,19 @@ def outcome_line(job: JudgeJob) -> str:
     return f"{words} {job.message}." if job.message else words
 
 
-RUN_HEADS = ("Began", "Judge", "Sub-dim.", "By", "Calls", "Scored", "Failed", "Cost", "State")
-RUN_RIGHT = (4, 5, 6, 7)
+RUN_HEADS = (
+    "Began",
+    "Judge",
+    "Sub-dim.",
+    "Temp.",
+    "By",
+    "Calls",
+    "Scored",
+    "Failed",
+    "Cost",
+    "State",
+)
+RUN_RIGHT = (3, 5, 6, 7, 8)
 
 
 def run_cells(row: RunRow, *, live: bool) -> tuple[str | int, ...]:
@@ -92,6 +107,7 @@ def run_cells(row: RunRow, *, live: bool) -> tuple[str | int, ...]:
         row.started[:16].replace("T", " "),
         row.scorer.removeprefix("judge:"),
         str(len(row.dimensions)),
+        f"{row.settings.get('temperature', 0):g}" if row.base_url else "",
         row.started_by,
         row.calls,
         row.statuses.get(Status.OK, 0),

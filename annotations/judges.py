@@ -15,7 +15,7 @@ from annotations.prompts import get_prompts
 from annotations.store import Store
 from pararecover_core.completions import Endpoint, Usage, endpoint_from_environment
 from pararecover_core.errors import InputError
-from pararecover_core.judges.llm_judge import LlmJudge
+from pararecover_core.judges.llm_judge import LlmJudge, scorer_name
 from pararecover_core.prices import price_of
 from pararecover_core.rubric import JUDGED
 
@@ -27,6 +27,9 @@ ANSWERS = "answers.db"
 
 DEFAULT_PROMPT = "sde"
 
+REPEATED_TEMPERATURE = 0.7
+"""Of several runs of one judge, where none is asked for: at 0 they would be nearly the same run."""
+
 
 class Order(msgspec.Struct, frozen=True):
     """What a person asks for.
@@ -36,6 +39,8 @@ class Order(msgspec.Struct, frozen=True):
         prompt: Names of prompts with ``+`` between; an id alone means its newest version.
         samples: How often the same judge runs (self-consistency).
         retry_failed: Only calls that failed before.
+        temperature: None for that of earlier runs of the same name, else 0, or
+            ``REPEATED_TEMPERATURE`` where the judge runs several times.
     """
 
     judge: str
@@ -49,6 +54,7 @@ class Order(msgspec.Struct, frozen=True):
     max_tokens: int = 4096
     retry_failed: bool = False
     started_by: str = ""
+    temperature: float | None = None
 
 
 def order_of(
@@ -152,8 +158,11 @@ def _model(store: Store, order: Order) -> Prepared:
     )
     model, price = Model(endpoint, cache=answers()), price_of(order.judge)
     parts, works = [], []
-    for sample in range(order.samples):
-        judge = LlmJudge(model, prompts, sample=sample, max_tokens=order.max_tokens)
+    for sample in range(1, order.samples + 1) if order.samples > 1 else (0,):
+        heat = _temperature(store, scorer_name(order.judge, prompts, sample), order)
+        judge = LlmJudge(
+            model, prompts, sample=sample, temperature=heat, max_tokens=order.max_tokens
+        )
         work = find_work(
             store,
             judge.scorer,
@@ -163,13 +172,13 @@ def _model(store: Store, order: Order) -> Prepared:
             names=[prompt.name for prompt in prompts],
             retry_failed=order.retry_failed,
         )
-        plan = _plan(order, judge.scorer, endpoint.base_url)
+        plan = _plan(order, judge.scorer, endpoint.base_url, heat)
         parts.append(Part(ModelJudge(judge, price), work.todo, plan))
         works.append(work)
     return Prepared(parts, works, forecast_of(store, parts), endpoint)
 
 
-def _plan(order: Order, scorer: str, base_url: str) -> RunPlan:
+def _plan(order: Order, scorer: str, base_url: str, heat: float = 0.0) -> RunPlan:
     scope = {
         name: value
         for name, value in msgspec.structs.asdict(order.scope).items()
@@ -177,7 +186,34 @@ def _plan(order: Order, scorer: str, base_url: str) -> RunPlan:
     }
     settings: dict[str, Any] = {"prompt": order.prompt if base_url else "", "scope": scope}
     settings |= {"retry_failed": order.retry_failed, "max_tokens": order.max_tokens}
+    if base_url:
+        settings["temperature"] = heat
     return RunPlan(scorer, base_url, order.dimensions, settings, order.started_by)
+
+
+def _temperature(store: Store, scorer: str, order: Order) -> float:
+    """The temperature of a run; a judge has one, and another one when it runs repeatedly.
+
+    Raises:
+        InputError: The judge has scored at another temperature.
+    """
+    query = (
+        "SELECT DISTINCT COALESCE(json_extract(settings, '$.temperature'), 0) FROM judge_run r "
+        "WHERE (scorer = ?1 OR substr(scorer, 1, length(?1) + 1) = ?1 || '#') "
+        "AND instr(scorer, '#') = ?2 AND EXISTS (SELECT 1 FROM judgement j WHERE j.run = r.id)"
+    )
+    base, mark, _ = scorer.partition("#")
+    with store.read() as db:
+        place = len(base) + 1 if mark else 0
+        known = [float(row[0]) for row in db.execute(query, (base, place))]
+    asked = order.temperature
+    if asked is None:
+        usual = REPEATED_TEMPERATURE if order.samples > 1 else 0.0
+        return known[0] if known else usual
+    if known and asked not in known:
+        cure = "Ask for that temperature, or let the judge run several times: these have own names"
+        raise InputError(f"temperature of {scorer}", f"{asked:g}", f"{known[0]:g} as before", cure)
+    return asked
 
 
 def forecast_of(store: Store, parts: Sequence[Part]) -> Forecast | None:

@@ -15,7 +15,14 @@ from rich.progress import BarColumn, Progress, TextColumn
 from annotations.batches import find_batch
 from annotations.judge_job import JudgeJob
 from annotations.judge_words import announce, counted, progress_line
-from annotations.judges import DEFAULT_PROMPT, PROGRAM, Order, Prepared, prepare
+from annotations.judges import (
+    DEFAULT_PROMPT,
+    PROGRAM,
+    REPEATED_TEMPERATURE,
+    Order,
+    Prepared,
+    prepare,
+)
 from annotations.judging import Scope, open_failures
 from annotations.score_log import storable
 from annotations.store import Store, default_path
@@ -61,6 +68,15 @@ def judge(
     samples: Annotated[
         int, typer.Option(min=1, max=50, help="Runs of the same judge (self-consistency).")
     ] = 1,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=2,
+            help=f"Left out: 0, or {REPEATED_TEMPERATURE:g} with --samples; at 0 repeated runs are "
+            "nearly the same.",
+        ),
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=512, help="Calls at once.")] = 8,
     per_minute: Annotated[int, typer.Option(min=0, help="Calls a minute at most; 0: any.")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one call in total.")] = 180,
@@ -102,7 +118,7 @@ def judge(
         scope = Scope(number, scored, level, agent, limit=limit)
         order = Order(
             judge, prompt, _dimensions(dimensions), scope, samples, concurrency, per_minute,
-            timeout, max_tokens, retry_failed, "command line",
+            timeout, max_tokens, retry_failed, "command line", temperature,
         )  # fmt: skip
         prepared = prepare(store, order)
         for line in announce(prepared, "--retry-failed"):

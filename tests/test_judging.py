@@ -123,7 +123,22 @@ def test_runs_of_the_same_judge_have_names_of_their_own(store, monkeypatch):
         judged(store, server, monkeypatch, samples=3)
     assert len(server.calls) == 9  # no answer is used twice
     names = [name for name, _ in choices(store).judges]
-    assert names == [SCORER, f"{SCORER}#2", f"{SCORER}#3"]
+    assert names == [f"{SCORER}#1", f"{SCORER}#2", f"{SCORER}#3"]
+    assert {call.body["temperature"] for call in server.calls} == {0.7}
+    assert {row.settings["temperature"] for row in list_runs(store)} == {0.7}
+
+
+def test_a_name_stands_for_one_temperature(store, monkeypatch):
+    with serving(verdict) as server:
+        judged(store, server, monkeypatch)
+        assert {call.body["temperature"] for call in server.calls} == {0.0}
+        with pytest.raises(InputError, match=r"got 0\.5, expected 0 as before\. .*own names"):
+            judged(store, server, monkeypatch, temperature=0.5)
+        judged(store, server, monkeypatch, samples=2, temperature=1.0)
+        assert server.calls[-1].body["temperature"] == 1.0
+        more = judged(store, server, monkeypatch, samples=3)  # goes on as it began
+        assert server.calls[-1].body["temperature"] == 0.7  # of the third run, which is new
+    assert more is not None
 
 
 def test_the_scope_says_which_replans(store, monkeypatch):

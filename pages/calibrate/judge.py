@@ -13,7 +13,14 @@ from annotations.judge_words import (
     judge_words,
     run_cells,
 )
-from annotations.judges import PROGRAM, Order, Prepared, order_of, prepare
+from annotations.judges import (
+    PROGRAM,
+    REPEATED_TEMPERATURE,
+    Order,
+    Prepared,
+    order_of,
+    prepare,
+)
 from annotations.judging import list_runs
 from annotations.prompts import list_prompts
 from annotations.score_log import storable
@@ -80,7 +87,7 @@ def _order() -> Order:
     asked = st.pills(
         "Sub-dimensions", JUDGED, selection_mode="multi", default=JUDGED, key="judge_dimensions"
     )
-    limit, samples, at_once, retry = st.columns(4, gap="small", vertical_alignment="bottom")
+    limit, samples, heat, at_once, retry = st.columns(5, gap="small", vertical_alignment="bottom")
     return order_of(
         judge=judge or PROGRAM,
         prompts=chosen,
@@ -89,6 +96,17 @@ def _order() -> Order:
         dimensions=asked,
         limit=limit.number_input("Replans at most, 0: all", 0, key="judge_limit"),
         samples=samples.number_input("Runs", 1, 20, disabled=not model, key="judge_samples"),
+        temperature=heat.number_input(
+            "Temperature",
+            0.0,
+            2.0,
+            None,
+            0.1,
+            disabled=not model,
+            placeholder=f"0; of several runs {REPEATED_TEMPERATURE:g}",
+            help="Several runs at temperature 0 are nearly the same run.",
+            key="judge_temperature",
+        ),
         concurrency=at_once.number_input(
             "Calls at once", 1, 256, 8, disabled=not model, key="judge_at_once"
         ),

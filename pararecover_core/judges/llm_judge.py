@@ -72,8 +72,8 @@ class Task(NamedTuple):
 
 
 def scorer_name(model: str, prompts: Sequence[Prompt], sample: int = 0) -> str:
-    """``judge:MODEL@PROMPT``, prompts joined by ``+``, ``#K`` for the K-th repeated run."""
-    run = f"#{sample + 1}" if sample else ""
+    """``judge:MODEL@PROMPT``, prompts joined by ``+``, ``#K`` for the K-th of repeated runs."""
+    run = f"#{sample}" if sample else ""
     return f"judge:{model}@{'+'.join(prompt.name for prompt in prompts)}{run}"
 
 
@@ -83,7 +83,8 @@ class LlmJudge:
     Args:
         model: Where to ask.
         prompts: What to ask; each its own call, no sub-dimension in two of them.
-        sample: Which of k repeated runs this is, from 0 (self-consistency).
+        sample: Which of repeated runs this is, from 1 (self-consistency); 0 for a single run.
+        temperature: As the endpoint takes it; repeated runs at 0 are nearly the same run.
         max_tokens: Length of an answer at most, reasoning included; a cut one gets more once.
     """
 
@@ -93,11 +94,12 @@ class LlmJudge:
         prompts: Sequence[Prompt],
         *,
         sample: int = 0,
+        temperature: float = 0.0,
         max_tokens: int = 4096,
     ) -> None:
         self.model, self.prompts, self.sample = model, tuple(prompts), sample
         self.scorer = scorer_name(model.endpoint.model, prompts, sample)
-        self._max_tokens = max_tokens
+        self._max_tokens, self._temperature = max_tokens, temperature
         self._instructions: dict[tuple[str, tuple[str, ...]], str] = {}
         self._shown: tuple[Item | None, str] = None, ""
 
@@ -113,6 +115,7 @@ class LlmJudge:
             messages=(("system", self._system(task)), ("user", self._user(task.item))),
             schema=answer_schema(task.dimensions),
             max_tokens=self._max_tokens,
+            temperature=self._temperature,
             version=PARSER_VERSION,
             sample=self.sample,
             attempt=task.attempt,
