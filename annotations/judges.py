@@ -158,8 +158,9 @@ def _model(store: Store, order: Order) -> Prepared:
     )
     model, price = Model(endpoint, cache=answers()), price_of(order.judge)
     parts, works = [], []
-    for sample in range(1, order.samples + 1) if order.samples > 1 else (0,):
-        heat = _temperature(store, scorer_name(order.judge, prompts, sample), order)
+    repeated = order.samples > 1
+    heat = _temperature(store, scorer_name(order.judge, prompts), order, repeated=repeated)
+    for sample in range(1, order.samples + 1) if repeated else (0,):
         judge = LlmJudge(
             model, prompts, sample=sample, temperature=heat, max_tokens=order.max_tokens
         )
@@ -191,7 +192,7 @@ def _plan(order: Order, scorer: str, base_url: str, heat: float = 0.0) -> RunPla
     return RunPlan(scorer, base_url, order.dimensions, settings, order.started_by)
 
 
-def _temperature(store: Store, scorer: str, order: Order) -> float:
+def _temperature(store: Store, scorer: str, order: Order, *, repeated: bool) -> float:
     """The temperature of a run; a judge has one, and another one when it runs repeatedly.
 
     Raises:
@@ -199,16 +200,15 @@ def _temperature(store: Store, scorer: str, order: Order) -> float:
     """
     query = (
         "SELECT DISTINCT COALESCE(json_extract(settings, '$.temperature'), 0) FROM judge_run r "
-        "WHERE (scorer = ?1 OR substr(scorer, 1, length(?1) + 1) = ?1 || '#') "
-        "AND instr(scorer, '#') = ?2 AND EXISTS (SELECT 1 FROM judgement j WHERE j.run = r.id)"
+        f"WHERE {'substr(scorer, 1, length(?1) + 1)' if repeated else 'scorer'} = ?1 || ?2 "
+        "AND EXISTS (SELECT 1 FROM judgement j WHERE j.run = r.id)"
     )
-    base, mark, _ = scorer.partition("#")
     with store.read() as db:
-        place = len(base) + 1 if mark else 0
-        known = [float(row[0]) for row in db.execute(query, (base, place))]
+        values = (scorer, "#" if repeated else "")
+        known = [float(row[0]) for row in db.execute(query, values)]
     asked = order.temperature
     if asked is None:
-        usual = REPEATED_TEMPERATURE if order.samples > 1 else 0.0
+        usual = REPEATED_TEMPERATURE if repeated else 0.0
         return known[0] if known else usual
     if known and asked not in known:
         cure = "Ask for that temperature, or let the judge run several times: these have own names"

@@ -174,7 +174,7 @@ def test_three_prompts_are_three_calls_by_one_judge():
 
 def test_repeated_runs_have_names_of_their_own():
     assert scorer_name("m", [PROMPT]) == "judge:m@t-1"
-    assert scorer_name("a/m:8b", [PROMPT], 2) == "judge:a/m:8b@t-1#3"
+    assert scorer_name("a/m:8b", [PROMPT], 2) == "judge:a/m:8b@t-1#2"
     assert judged(scores, sample=2)[0][0].scorer == "judge:m@t-1#2"
 
 
