@@ -15,16 +15,16 @@ import msgspec
 import numpy as np
 import orjson
 
-from annotations.gold import PEOPLE
+from annotations.gold import PEOPLE, held_out
 from annotations.pairs import Selection
 from annotations.pairs import load as load_cells
 from annotations.search_schema import ERROR_BITS
 from annotations.search_table import NONE, table
 from pararecover_core.agreement import measure
-from pararecover_core.agreement_means import powered_means
+from pararecover_core.agreement_means import powered_table
 from pararecover_core.errors import InputError
 from pararecover_core.literals import loads
-from pararecover_core.pairing import GOLD, HUMAN, gold_value
+from pararecover_core.pairing import GOLD, HUMAN, JUDGE, gold_value
 from pararecover_core.records import Tool, Trajectory, from_data, parse_tools
 from pararecover_core.report import (
     Cell,
@@ -42,7 +42,7 @@ from pararecover_core.report.counts import (
     distribution_tables,
     error_frequency,
 )
-from pararecover_core.rubric import DIMENSIONS
+from pararecover_core.rubric import DIMENSIONS, JUDGED
 from pararecover_core.scores import efficacy, tool_use_efficiency
 
 if TYPE_CHECKING:
@@ -63,8 +63,6 @@ REPORTS: dict[str, str] = {
 }
 """Every report and its name for people."""
 
-MOST_POWERED = 300_000
-"""Cells up to which means of people are estimated with the judge's help."""
 _S5, _E5 = DIMENSIONS.index("S5"), DIMENSIONS.index("E5")
 _PLACE = {name: place for place, name in enumerate(DIMENSIONS)}
 
@@ -290,7 +288,7 @@ def make(store: "Store", wanted: Wanted) -> list[Report]:
         return [_agreement(store, scorer, wanted, known)]
     scored = _chosen(load(store, scorer), wanted.agents)
     if wanted.report == "leaderboard":
-        people = _powered(store, scorer, scored)
+        people = _powered(store, scorer)
         return [leaderboard(scored, people=people, resamples=wanted.resamples)]
     if wanted.report == "error-types":
         agents = wanted.agents or ("",)
@@ -346,32 +344,38 @@ def _agreement(store: "Store", scorer: str, wanted: Wanted, known: Sequence[str]
     return agreement_table(found, judge=judge, human="people (gold)" if human == GOLD else human)
 
 
-def _powered(store: "Store", scorer: str, scored: Scored) -> dict[tuple[str, int], Cell] | None:
+def _powered(store: "Store", scorer: str) -> dict[tuple[str, int], Cell] | None:
     """Prediction-powered means of people, where a judge scored what people scored in part."""
     if scorer == GOLD or scorer.startswith(HUMAN):
         return None
-    if int(np.count_nonzero(~np.isnan(scored.values))) > MOST_POWERED:
-        return None
-    cells = load_cells(store, Selection(judge=scorer))
-    cells = [cell for cell in cells if cell.judge is not None]
-    if not any(cell.human is not None for cell in cells):
-        return None
+    places = [_PLACE[name] for name in JUDGED]
+    people = load_cells(store, Selection())
     with store.read() as db:
+        size = int(db.execute("SELECT COALESCE(MAX(n), 0) FROM replan").fetchone()[0]) + 1
+        judge = _values(store, db, scorer, size)[:, places].copy()
         rows = db.execute(
-            "SELECT r.key, r.agent, i.level FROM replan r JOIN instance i ON i.key = r.instance"
-        )
-        groups = {row[0]: (row[1], str(row[2])) for row in rows}
-    samples: dict[tuple[str, ...], set[str]] = {}
-    for cell in cells:
-        samples.setdefault(groups[cell.sample], set()).add(cell.sample)
+            "SELECT r.key, r.n, r.agent, i.level FROM replan r "
+            "JOIN instance i ON i.key = r.instance"
+        ).fetchall()
+        sealed = held_out(db) if scorer.startswith(JUDGE) else frozenset()
+    numbers = {row[0]: row[1] for row in rows}
+    judge[[numbers[key] for key in sealed]] = np.nan
+    human = np.full_like(judge, np.nan)
+    column = {name: at for at, name in enumerate(JUDGED)}
+    for cell in people:
+        if cell.human is not None:
+            human[numbers[cell.sample], column[cell.dimension]] = cell.human
+    if not (~np.isnan(human) & ~np.isnan(judge)).any():
+        return None
+    groups = [("", "")] * size
+    for _, n, agent, level in rows:
+        groups[n] = (agent, str(level))
     found = {}
-    for one in powered_means(cells, groups):
-        agent, level = one.group
+    for one in powered_table(human, judge, groups):
         value = one.estimate
-        found[agent, int(level)] = Cell(
-            100 * value.value, len(samples[one.group]), low=100 * value.low,
-            high=100 * value.high,
-        )  # fmt: skip
+        found[one.group[0], int(one.group[1] or 0)] = Cell(
+            100 * value.value, one.samples, low=100 * value.low, high=100 * value.high
+        )
     return found
 
 

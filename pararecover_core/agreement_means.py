@@ -32,6 +32,7 @@ class PoweredMean(msgspec.Struct, frozen=True):
         judge_alone: The mean of the judge's scores; biased as the judge is.
         labelled: Cells with both scores.
         unlabelled: Cells with the judge's alone.
+        samples: Samples that the judge scored.
         note: Why it is undefined, or over how many sub-dimensions; "" for neither.
     """
 
@@ -41,17 +42,18 @@ class PoweredMean(msgspec.Struct, frozen=True):
     judge_alone: float
     labelled: int
     unlabelled: int
+    samples: int
     note: str = ""
 
 
 class _Part(msgspec.Struct):
-    """One sub-dimension of a group: means, and what each sample adds to them."""
+    """One sub-dimension of a group: means, and what each sample adds to them (0: nothing)."""
 
     mean: float
     plain: float
     judge: float
-    pull: dict[str, float]
-    plain_pull: dict[str, float]
+    pull: Floats
+    plain_pull: Floats
 
 
 def powered_mean(
@@ -72,10 +74,12 @@ def powered_mean(
     Returns:
         The estimate with a normal interval; NaN for n < 2.
     """
-    part = _part(_Numbered(human, judge, judge_only))
+    both = np.concatenate([np.asarray(human, float), np.full(len(judge_only), np.nan)])
+    every = np.concatenate([np.asarray(judge, float), np.asarray(judge_only, float)])
+    part = _part(both, every)
     if part is None:
         return Estimate(math.nan)
-    return _estimate([part.mean], [part.pull], level)
+    return _estimate([part.mean], part.pull, level)
 
 
 def powered_means(
@@ -98,78 +102,81 @@ def powered_means(
         samples have both scores; samples are clusters, so that the cells of one are not taken
         for independent.
     """
-    found: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
-    for cell in cells:
-        group = groups.get(cell.sample)
-        if group is not None and cell.judge is not None and cell.dimension in dimensions:
-            found.setdefault(group, {}).setdefault(cell.dimension, []).append(cell)
-    return [_group(group, found[group], level) for group in sorted(found)]
+    place = {name: at for at, name in enumerate(dimensions)}
+    kept = [c for c in cells if c.sample in groups and c.judge is not None and c.dimension in place]
+    rows: dict[str, int] = {}
+    for cell in kept:
+        rows.setdefault(cell.sample, len(rows))
+    human, judge = (np.full((len(rows), len(place)), np.nan) for _ in range(2))
+    for cell in kept:
+        at = rows[cell.sample], place[cell.dimension]
+        judge[at] = cell.judge
+        if cell.human is not None:
+            human[at] = cell.human
+    return powered_table(human, judge, [groups[sample] for sample in rows], level=level)
 
 
-def _group(
-    group: tuple[str, ...], by_dimension: Mapping[str, Sequence[Cell]], level: float
-) -> PoweredMean:
-    every = [cell for cells in by_dimension.values() for cell in cells]
-    labelled = sum(cell.human is not None for cell in every)
-    parts = [part for cells in by_dimension.values() if (part := _part(_Named(cells))) is not None]
-    judge = float(np.mean([cell.judge for cell in every]))
+def powered_table(
+    human: Floats,
+    judge: Floats,
+    groups: Sequence[tuple[str, ...]],
+    *,
+    level: float = 0.95,
+) -> list[PoweredMean]:
+    """As ``powered_means``, of scores that stand in tables already.
+
+    Args:
+        human: Samples x sub-dimensions, in [0, 1]; NaN where people gave no score.
+        judge: The judge's, of the same shape.
+        groups: The group of each sample.
+        level: Confidence level.
+    """
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row in np.flatnonzero(~np.isnan(judge).all(axis=1)).tolist():
+        rows.setdefault(groups[row], []).append(row)
+    return [_group(group, human[rows[group]], judge[rows[group]], level) for group in sorted(rows)]
+
+
+def _group(group: tuple[str, ...], human: Floats, judge: Floats, level: float) -> PoweredMean:
+    scored = ~np.isnan(judge)
+    labelled = int((scored & ~np.isnan(human)).sum())
+    unlabelled = int(scored.sum()) - labelled
+    asked = np.flatnonzero(scored.any(axis=0))
+    parts = [part for d in asked if (part := _part(human[:, d], judge[:, d])) is not None]
+    samples = len(judge)
     if not parts:
         none = Estimate(math.nan)
         why = "undefined: fewer than two samples have both scores"
-        return PoweredMean(group, none, none, judge, labelled, len(every) - labelled, why)
-    missing = len(by_dimension) - len(parts)
+        mean = float(judge[scored].mean())
+        return PoweredMean(group, none, none, mean, labelled, unlabelled, samples, why)
+    missing = len(asked) - len(parts)
     return PoweredMean(
         group,
-        _estimate([p.mean for p in parts], [p.pull for p in parts], level),
-        _estimate([p.plain for p in parts], [p.plain_pull for p in parts], level),
+        _estimate([p.mean for p in parts], _together([p.pull for p in parts]), level),
+        _estimate([p.plain for p in parts], _together([p.plain_pull for p in parts]), level),
         float(np.mean([p.judge for p in parts])),
         labelled,
-        len(every) - labelled,
-        f"mean over {len(parts)} of {len(by_dimension)} sub-dimensions" if missing else "",
+        unlabelled,
+        samples,
+        f"mean over {len(parts)} of {len(asked)} sub-dimensions" if missing else "",
     )
 
 
-class _Numbered:
-    """Scores without names."""
-
-    def __init__(
-        self, human: Sequence[float], judge: Sequence[float], judge_only: Sequence[float]
-    ) -> None:
-        self.human, self.judge = np.asarray(human, float), np.asarray(judge, float)
-        self.judge_only = np.asarray(judge_only, float)
-        self.names = [str(n) for n in range(len(human))]
-        self.names_only = [f"u{n}" for n in range(len(judge_only))]
-
-
-class _Named(_Numbered):
-    """Scores of cells, named by their samples."""
-
-    def __init__(self, cells: Sequence[Cell]) -> None:
-        both = [cell for cell in cells if cell.human is not None]
-        alone = [cell for cell in cells if cell.human is None]
-        super().__init__(
-            [c.human or 0.0 for c in both],
-            [c.judge or 0.0 for c in both],
-            [c.judge or 0.0 for c in alone],
-        )
-        self.names = [cell.sample for cell in both]
-        self.names_only = [cell.sample for cell in alone]
-
-
-def _part(scores: _Numbered) -> _Part | None:
-    human, judge, only = scores.human, scores.judge, scores.judge_only
-    n, more = len(human), len(only)
-    if n < 2:
+def _part(human: Floats, judge: Floats) -> _Part | None:
+    """One sub-dimension; None where fewer than two samples have both scores."""
+    scored = ~np.isnan(judge)
+    both, alone = scored & ~np.isnan(human), scored & np.isnan(human)
+    people, said, only = human[both], judge[both], judge[alone]
+    if len(people) < 2:
         return None
-    trust = _trust(human, judge, only)
-    rest = human - trust * judge
-    mean = float(rest.mean() + (trust * only.mean() if more else trust * judge.mean()))
-    pull = dict(zip(scores.names, _pulls(rest if more else human), strict=True))
-    if more:
-        pull |= dict(zip(scores.names_only, _pulls(trust * only), strict=True))
-    plain_pull = dict(zip(scores.names, _pulls(human), strict=True))
-    every = np.concatenate([judge, only])
-    return _Part(mean, float(human.mean()), float(every.mean()), pull, plain_pull)
+    trust = _trust(people, said, only)
+    rest = people - trust * said
+    pull, plain_pull = np.zeros(len(judge)), np.zeros(len(judge))
+    plain_pull[both] = _pulls(people)
+    pull[both] = _pulls(rest) if len(only) else plain_pull[both]
+    pull[alone] = _pulls(trust * only)
+    mean = float(rest.mean() + trust * (only if len(only) else said).mean())
+    return _Part(mean, float(people.mean()), float(judge[scored].mean()), pull, plain_pull)
 
 
 def _trust(human: Floats, judge: Floats, only: Floats) -> float:
@@ -182,25 +189,23 @@ def _trust(human: Floats, judge: Floats, only: Floats) -> float:
     return min(1.0, max(0.0, shared / ((1 + n / more) * spread)))
 
 
-def _pulls(values: Floats) -> list[float]:
+def _pulls(values: Floats) -> Floats:
     """What each value adds to the mean, with the small-sample correction."""
     n = len(values)
     if n < 2:
-        return [0.0] * n
-    scale = math.sqrt(n / (n - 1)) / n
-    return [float(one) for one in (values - values.mean()) * scale]
+        return np.zeros(n)
+    found: Floats = (values - values.mean()) * (math.sqrt(n / (n - 1)) / n)
+    return found
 
 
-def _estimate(
-    means: Sequence[float], pulls: Sequence[Mapping[str, float]], level: float
-) -> Estimate:
-    """The mean of means; the pulls of one sample add up before they are squared."""
-    total: dict[str, float] = {}
-    for part in pulls:
-        for name, pull in part.items():
-            total[name] = total.get(name, 0.0) + pull / len(pulls)
-    half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(
-        math.fsum(pull * pull for pull in total.values())
-    )
+def _together(pulls: Sequence[Floats]) -> Floats:
+    """The pulls of one sample add up before they are squared."""
+    found: Floats = np.sum(pulls, axis=0) / len(pulls)
+    return found
+
+
+def _estimate(means: Sequence[float], pull: Floats, level: float) -> Estimate:
+    """The mean of means with a normal interval."""
+    half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(float(pull @ pull))
     mean = math.fsum(means) / len(means)
     return Estimate(mean, mean - half, mean + half)

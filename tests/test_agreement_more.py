@@ -14,7 +14,7 @@ from pararecover_core.agreement_groups import (
     rank_agreement,
     scale_agreement,
 )
-from pararecover_core.agreement_means import powered_mean, powered_means
+from pararecover_core.agreement_means import powered_mean, powered_means, powered_table
 from pararecover_core.agreement_people import NO_DOUBLE, ceiling, may_replace
 from pararecover_core.pairing import Cell
 from pararecover_core.rubric import JUDGED
@@ -138,6 +138,25 @@ def test_powered_means_by_group_take_samples_as_clusters():
     assert found.estimate.high - found.estimate.low == pytest.approx(one.high - one.low)
     (few,) = powered_means([Cell("s1", "D1", 1.0, 1.0)], groups)
     assert "fewer than two" in few.note
+
+
+def test_powered_means_of_half_a_million_cells_are_those_of_their_groups():
+    rng = np.random.default_rng(3)
+    judge = rng.choice([0.0, 0.5, 1.0], size=(40_000, 13))
+    human = np.full_like(judge, np.nan)
+    human[:800] = np.where(rng.random((800, 13)) < 0.8, judge[:800], 0.0)
+    judge[5::7, 4] = np.nan
+    groups = [(f"agent-{n % 4}", str(1 + n % 2)) for n in range(40_000)]
+    found = powered_table(human, judge, groups)
+    assert [(one.group, one.samples) for one in found] == [
+        ((f"agent-{n}", str(1 + n % 2)), 10_000) for n in range(4)
+    ]
+    some = [n for n in range(40_000) if n % 4 == 2]
+    (alone,) = powered_table(human[some], judge[some], [groups[n] for n in some])
+    assert alone == found[2]
+    # the judge is 0.1 too mild: 0.8 x 0.5 + 0.2 x 0 = 0.4 is what people give
+    assert found[0].estimate.low < 0.4 < found[0].estimate.high
+    assert found[0].judge_alone == pytest.approx(0.5, abs=0.01)
 
 
 def test_scales_by_hand():
