@@ -25,6 +25,7 @@ PAGES = {
     ),
     "Keep": (
         ("case_study", "Case studies", "auto_stories"),
+        ("training", "Training data", "model_training"),
         ("dataset", "Dataset", "database"),
     ),
 }

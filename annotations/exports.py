@@ -9,6 +9,7 @@ hold instance, replan and all current scores of one replan. The log has every en
 import csv
 import io
 import itertools
+import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
+from annotations.batches import get_batch
 from annotations.score_log import exact_note, log_entry
 from annotations.store import Store
 from pararecover_core.errors import InputError
@@ -96,20 +98,47 @@ def take(
     return Taken(rows, tuple(broken))
 
 
-def about_bytes(store: Store, shape: str) -> int:
-    """About how large a file would be, without writing it; filters are not asked."""
+def about_bytes(store: Store, shape: str, batch: int | None = None) -> int:
+    """About how large a file would be, without writing it.
+
+    Args:
+        store: The database.
+        shape: Name of a shape.
+        batch: Only of this batch; whose scores are taken is not looked at.
+    """
     with store.read() as db:
         entries, notes = db.execute(
             "SELECT COUNT(*), COALESCE(SUM(LENGTH(CAST(note AS BLOB))), 0) FROM score_log"
         ).fetchone()
-        if shape in _ENTRY_BYTES:
-            return int(entries * _ENTRY_BYTES[shape] + notes)
-        bodies = db.execute(
-            "SELECT (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM replan_body) + "
-            "(SELECT COALESCE(SUM(LENGTH(b.body)), 0) FROM replan r "
-            "JOIN instance i ON i.key = r.instance JOIN instance_body b ON b.n = i.n)"
-        ).fetchone()[0]
-    return int(bodies + notes + entries * (200 if shape == "records" else 10))
+        items, replans = db.execute(
+            "SELECT (SELECT COUNT(*) FROM batch_item WHERE batch = ?), COUNT(*) FROM replan",
+            (batch,),
+        ).fetchone()
+        bodies = 0 if shape in _ENTRY_BYTES else db.execute(_BODIES).fetchone()[0]
+    share = 1.0 if batch is None else items / max(replans, 1)
+    each = _ENTRY_BYTES.get(shape, 200 if shape == "records" else 10)
+    return int(share * (bodies + notes + entries * each))
+
+
+_BODIES = """
+SELECT (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM replan_body) +
+  (SELECT COALESCE(SUM(LENGTH(b.body)), 0) FROM replan r
+   JOIN instance i ON i.key = r.instance JOIN instance_body b ON b.n = i.n)
+"""
+
+
+def command(store: Store, shape: str, form: str, which: Filter, *, anonymise: bool) -> str:
+    """The command that writes the same, for a terminal."""
+    words = ["pararecover", "export", "annotations" if shape == "log" else "scores"]
+    words += ["--db", str(store.path)]
+    if shape not in ("log", "long"):
+        words += ["--shape", shape]
+    if which.scorer:
+        words += ["--scorer", which.scorer]
+    if which.batch is not None and shape != "log":
+        words += ["--batch", get_batch(store, which.batch).name]
+    words += ["--anonymise"] if anonymise else []
+    return shlex.join([*words, "--out", f"{'log' if shape == 'log' else 'scores'}.{form}"])
 
 
 # Pseudonyms

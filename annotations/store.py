@@ -106,13 +106,22 @@ class Store:
         with _no_collecting(), self.write(durable=False) as connection:
             return Ingest(connection, self.now(), progress).run(items)
 
-    def instance(self, key: str) -> Instance:
+    def _reading(
+        self, db: sqlite3.Connection | None
+    ) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        return self.read() if db is None else contextlib.nullcontext(db)
+
+    def instance(self, key: str, *, db: sqlite3.Connection | None = None) -> Instance:
         """One instance; of a stub, the fields that are known.
+
+        Args:
+            key: Its key.
+            db: A connection of ``read``: many lookups are quicker on one.
 
         Raises:
             StoreError: There is none of that key.
         """
-        with self.read() as connection:
+        with self._reading(db) as connection:
             row = connection.execute(
                 "SELECT i.*, b.body FROM instance i LEFT JOIN instance_body b USING (n) "
                 "WHERE i.key = ?",
@@ -128,13 +137,17 @@ class Store:
         record = from_data(loads(row["body"]))
         return _checked(record, Instance, key)
 
-    def replan(self, key: str) -> Replan:
+    def replan(self, key: str, *, db: sqlite3.Connection | None = None) -> Replan:
         """One replan; of a stub, key, instance and agent.
+
+        Args:
+            key: Its key.
+            db: A connection of ``read``: many lookups are quicker on one.
 
         Raises:
             StoreError: There is none of that key.
         """
-        with self.read() as connection:
+        with self._reading(db) as connection:
             row = connection.execute(f"{_REPLAN} WHERE r.key = ?", (key,)).fetchone()
         if row is None:
             raise _missing("replan", key)

@@ -7,6 +7,8 @@ own count where the program has none.
 
 import math
 import sqlite3
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -27,7 +29,7 @@ from pararecover_core.errors import InputError
 from pararecover_core.execute import View
 from pararecover_core.formats.training import TrainingText
 from pararecover_core.literals import dumps, loads
-from pararecover_core.pairing import GOLD, gold_value
+from pararecover_core.pairing import GOLD, HUMAN, gold_value
 from pararecover_core.preferences import (
     Candidate,
     Decision,
@@ -46,6 +48,9 @@ _COMPUTED = ("S5", "E5")
 Scores = dict[str, dict[str, float]]
 """Score by sub-dimension by key of the replan."""
 
+
+Digests = dict[tuple[str, int], str]
+"""What an instance shows, and what a replan says, by kind of record and its number."""
 
 State = tuple[int, ...]
 
@@ -71,12 +76,40 @@ def scorers(store: Store) -> list[str]:
     return [*([GOLD] if people else []), *others, *people]
 
 
-def candidates(store: Store, scorer: str = GOLD) -> list[Candidate]:
+def usual_scorer(store: Store) -> str:
+    """Whose totals to begin with: the scorer with most of them, people before others of the same.
+
+    Returns:
+        ``GOLD`` or the name of a scorer; "" where no answer has all 15 sub-dimensions.
+    """
+    with store.read() as db:
+        computed = _computed(db)
+        whole = {key for key, mine in computed.items() if len(mine) == len(_COMPUTED)}
+        tally = Counter(
+            scorer for scorer, replan in db.execute(_COMPLETE, JUDGED) if replan in whole
+        )
+        people = {r for s, r in db.execute(_COMPLETE, JUDGED) if s.startswith(HUMAN)} & whole
+    tally[GOLD] = len(people)
+    order = scorers(store)
+    best = max(order, key=lambda name: (tally[name], -order.index(name)), default="")
+    return best if tally[best] else ""
+
+
+_COMPLETE = f"""
+SELECT s.scorer, s.replan FROM score_log s
+WHERE s.value IS NOT NULL AND {counts("s")} AND s.dimension IN ({",".join("?" * len(JUDGED))})
+GROUP BY s.scorer, s.replan HAVING COUNT(DISTINCT s.dimension) = {len(JUDGED)}
+"""
+"""Answers whose 13 judged sub-dimensions a scorer scored (later withdrawals are not looked at)."""
+
+
+def candidates(store: Store, scorer: str = GOLD, digests: Digests | None = None) -> list[Candidate]:
     """Every answer in the store with its total by a scorer.
 
     Args:
         store: The database.
         scorer: ``GOLD`` or the name of a scorer.
+        digests: Digests of texts that were read before; new ones are added.
 
     Returns:
         One candidate an answer, in order of import. Texts stand as digests, and only where the
@@ -90,9 +123,12 @@ def candidates(store: Store, scorer: str = GOLD) -> list[Candidate]:
         if scorer != GOLD and not scores:
             known = ", ".join(scorers(store)) or "somebody (there are no scores yet)"
             raise InputError("scorer", repr(scorer), f"one of {known}", "Check the name")
-        _add_computed(db, scores)
-        prompts: dict[str, str] = {}
-        return [_candidate(db, row, scores, prompts) for row in db.execute(_REPLANS).fetchall()]
+        computed = _computed(db)
+        for key, mine in scores.items():
+            mine.update(computed.get(key, {}))
+        memo = {} if digests is None else digests
+        queries: dict[str, str] = {}  # one text for all answers to an instance
+        return [_candidate(db, row, scores, memo, queries) for row in db.execute(_REPLANS)]
 
 
 _REPLANS = (
@@ -102,16 +138,24 @@ _REPLANS = (
 
 
 def _candidate(
-    db: sqlite3.Connection, row: sqlite3.Row, scores: Scores, prompts: dict[str, str]
+    db: sqlite3.Connection,
+    row: sqlite3.Row,
+    scores: Scores,
+    memo: Digests,
+    queries: dict[str, str],
 ) -> Candidate:
-    value, missing = total(scores.get(row["key"], {}))
+    value, missing = total(scores.pop(row["key"], {}))
+    query = queries.setdefault(row["instance"], row["query"])
     prompt = answer = ""
     if not missing and not row["stub"]:
-        prompt = prompts.get(row["instance"]) or _prompt_digest(db, row["instance_n"])
-        prompts[row["instance"]] = prompt
-        answer = _answer_digest(db, row["n"])
+        shown_at, said_at = ("instance", row["instance_n"]), ("replan", row["n"])
+        if shown_at not in memo:
+            memo[shown_at] = _prompt_digest(db, row["instance_n"])
+        if said_at not in memo:
+            memo[said_at] = _answer_digest(db, row["n"])
+        prompt, answer = memo[shown_at], memo[said_at]
     return Candidate(
-        *(row["key"], row["instance"], row["query_id"], row["query"], row["agent"], value),
+        *(row["key"], row["instance"], row["query_id"], query, row["agent"], value),
         *(prompt, answer, missing, bool(row["stub"])),
     )
 
@@ -137,8 +181,8 @@ def _scores(db: sqlite3.Connection, scorer: str) -> Scores:
             "SELECT s.replan, s.dimension, s.value FROM score_log s "
             f"WHERE s.scorer = ? AND {counts('s')} ORDER BY s.entry"
         )
-        for replan, dimension, value in db.execute(query, (scorer,)):
-            mine = found.setdefault(replan, {})
+        for replan, name, value in db.execute(query, (scorer,)):
+            mine, dimension = found.setdefault(replan, {}), sys.intern(name)
             mine.pop(dimension, None)
             if value is not None:
                 mine[dimension] = value
@@ -165,11 +209,11 @@ def _gold(db: sqlite3.Connection) -> Scores:
         given = [value for value in people.get(cell, {}).values() if value is not None]
         decided = gold_value(given, ruled.get(cell))
         if decided is not None:
-            found.setdefault(cell[0], {})[cell[1]] = decided
+            found.setdefault(cell[0], {})[sys.intern(cell[1])] = decided
     return found
 
 
-def _add_computed(db: sqlite3.Connection, scores: Scores) -> None:
+def _computed(db: sqlite3.Connection) -> Scores:
     """S5 of the new plan and E5 of the program, for every scorer alike."""
     computed: Scores = {}
     for key, s5 in db.execute("SELECT key, s5 FROM replan WHERE s5 IS NOT NULL"):
@@ -181,8 +225,7 @@ def _add_computed(db: sqlite3.Connection, scores: Scores) -> None:
     ran = [(row["key"], value) for row in db.execute(_RUNS) if (value := _of_run(row)) is not None]
     for replan, value in (*ran, *db.execute(query, (PROGRAM,))):
         computed.setdefault(replan, {})["E5"] = value
-    for key, mine in scores.items():
-        mine.update(computed.get(key, {}))
+    return computed
 
 
 _RUNS = """
@@ -273,15 +316,22 @@ def texts(
         tools_apart: Whether tools go into a column of their own and not into the prompt.
         good: Totals above this count as good answers (KTO).
     """
-    for one in examples:
-        instance = store.instance(one.chosen.instance)
-        yield TrainingText(
-            prompt_messages(view_of(instance), with_tools=not tools_apart),
-            answer_of(store.replan(one.chosen.replan)),
-            answer_of(store.replan(one.rejected.replan)) if one.rejected else "",
-            label=one.chosen.total > good,
-            tools=tuple(map(tool_schema, instance.tools)) if tools_apart else (),
-        )
+    key, prompt, tools = "", list[dict[str, str]](), tuple[dict[str, Any], ...]()
+    with store.read() as db:
+        for one in examples:
+            if key != one.chosen.instance:  # examples of an instance come together
+                key = one.chosen.instance
+                instance = store.instance(key, db=db)
+                prompt = prompt_messages(view_of(instance), with_tools=not tools_apart)
+                tools = tuple(map(tool_schema, instance.tools)) if tools_apart else ()
+            worse = one.rejected
+            yield TrainingText(
+                prompt,
+                answer_of(store.replan(one.chosen.replan, db=db)),
+                answer_of(store.replan(worse.replan, db=db)) if worse else "",
+                label=one.chosen.total > good,
+                tools=tools,
+            )
 
 
 def view_of(instance: Instance) -> View:

@@ -341,6 +341,8 @@ KINDS: dict[str, type[Any]] = {
 }
 """What the field ``kind`` of a written record may be."""
 
+_FIELDS = {cls: msgspec.structs.fields(cls) for cls in KINDS.values()}
+
 
 def to_data(record: Record) -> dict[str, Any]:
     """A record as plain JSON data with its ``kind``; plans and tools as they were given.
@@ -421,7 +423,7 @@ def _checked(cls: type[Any], values: dict[str, Any]) -> dict[str, Any]:
         ValueError: A value has another type, or a field is missing.
     """
     checked = {}
-    for field in msgspec.structs.fields(cls):
+    for field in _FIELDS[cls]:
         name = field.name
         if name not in values:
             if field.required:

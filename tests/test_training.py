@@ -1,15 +1,18 @@
 """Training data from the store: totals by scorer, decisions, texts, files that trainers take."""
 
+import io
 import json
 import math
+import zipfile
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotations import training
+from annotations import training, training_files
 from annotations.store import Store
+from annotations.training_files import Wanted
 from pararecover_core.errors import InputError
 from pararecover_core.formats.training import (
     TRAINING_FORMS,
@@ -21,6 +24,7 @@ from pararecover_core.formats.training import (
     write_training,
 )
 from pararecover_core.preferences import Rules, select
+from pararecover_core.rubric import JUDGED
 from tests.store_data import entry, items
 from tests.training_data import JUDGE, TOTALS, run_of, scored_store
 
@@ -48,6 +52,45 @@ def test_totals_are_a_judges_13_with_the_programs_two(store):
 def test_a_scorer_who_scored_nothing_is_named(store):
     with pytest.raises(InputError, match=r"scorer: got 'judge:x@y', expected one of judge:m@sde-1"):
         training.candidates(store, "judge:x@y")
+
+
+def test_the_usual_scorer_has_the_most_totals(tmp_path):
+    store = scored_store(tmp_path / "u.db", tasks=2)
+    assert training.usual_scorer(store) == JUDGE
+    key = training.candidates(store, JUDGE)[0].replan
+    for dimension in JUDGED:
+        store.append([entry(key, dimension, 1.0, scorer="human:ann")])
+    assert training.usual_scorer(store) == JUDGE  # 6 answers against 1
+    again = scored_store(tmp_path / "p.db", tasks=1, scorer="human:ann")
+    assert training.usual_scorer(again) == "gold"
+    assert training.usual_scorer(Store(tmp_path / "empty.db")) == ""
+
+
+def test_an_archive_holds_file_card_and_entry(store):
+    rules = Rules(test_share=0.25)
+    for kind, form in (("sft", "trl"), ("dpo", "llama-factory-sharegpt")):
+        wanted = Wanted(kind, JUDGE, rules, form)
+        found = training.candidates(store, JUDGE)
+        chosen = training_files.choose(wanted, found)
+        data = training_files.zipped(store, wanted, found, chosen, f"{kind}.jsonl")
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            made = {name: archive.read(name) for name in archive.namelist()}
+        assert made[f"{kind}.jsonl"] == training_files.plain(store, wanted, found, chosen)
+        assert made[f"{kind}.jsonl"].count(b"\n") == 3
+        card = json.loads(made[f"{kind}.jsonl.card.json"])
+        assert (card["kind"], card["examples"], card["test_tasks"]) == (kind, 3, 1)
+        assert ("dataset_info.json" in made) == (kind == "dpo")
+    entry = json.loads(made["dataset_info.json"])["dpo"]
+    assert (entry["file_name"], entry["ranking"]) == ("dpo.jsonl", True)
+    with pytest.raises(InputError, match="got the format llama-factory-alpaca"):
+        training_files.form_of(Wanted("sft", JUDGE, form="llama-factory-alpaca", tools=True))
+
+
+def test_digests_are_kept_over_new_scores(store, monkeypatch):
+    memo = {}
+    before = training.candidates(store, JUDGE, memo)
+    monkeypatch.setattr(training, "_answer_digest", None)
+    assert training.candidates(store, JUDGE, memo) == before
 
 
 def test_people_count_where_they_agree_or_somebody_decided(tmp_path):

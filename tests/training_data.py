@@ -23,7 +23,8 @@ def scores_of(total):
 def scored_store(path, tasks=4, scorer=JUDGE, **fields):
     """A store of ``tasks`` instances, three answers to each, all 15 scored.
 
-    ``fields`` are those of the instances. Judged sub-dimensions are the scorer's, E5 is the program's, S5 follows from the plan.
+    Judged sub-dimensions are the scorer's, E5 is the program's, S5 follows from the plan.
+    ``fields`` are those of the instances.
     """
     store = Store(path, clock=Clock())
     for number in range(1, tasks + 1):

@@ -82,6 +82,38 @@ def versions(rows: Sequence[tuple[str, float, float, float]], top: float | None)
     return made.properties(width="container", height=220)
 
 
+def histogram(
+    counts: Sequence[int], title: str, cuts: Sequence[float] = (), *, width: float = 1.0
+) -> Any:
+    """Bars of how many values lie in each step from 0 on, and lines where it is cut.
+
+    Args:
+        counts: How many, step by step.
+        title: What the values are.
+        cuts: Where a threshold lies.
+        width: Width of a step.
+    """
+    rows = [(n * width, (n + 1) * width, count) for n, count in enumerate(counts)]
+    scale = alt.Scale(domain=[0, len(counts) * width])
+    bars = (
+        alt.Chart(_data(rows, ("from", "to", "answers")))
+        .mark_bar(color=GREY)
+        .encode(
+            x=alt.X("from:Q", title=title, scale=scale, bin="binned"),
+            x2="to:Q",
+            y=alt.Y("answers:Q", title=None, axis=alt.Axis(tickMinStep=1)),
+            tooltip=["from:Q", "to:Q", "answers:Q"],
+        )
+    )
+    lines = (
+        alt.Chart(_data([(cut,) for cut in cuts], ("cut",)))
+        .mark_rule(color=BLUE, strokeWidth=2)
+        .encode(x=alt.X("cut:Q", scale=scale), tooltip=[alt.Tooltip("cut:Q", title="threshold")])
+    )
+    made = (bars + lines).properties(width="container", height=130)
+    return made.configure(background="transparent")
+
+
 def svg(chart: Any) -> bytes:
     """A chart as an SVG file, made on this machine."""
     import vl_convert  # carries its own fonts and JavaScript; slow to import
