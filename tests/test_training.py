@@ -329,12 +329,39 @@ def test_lone_surrogates_are_named_by_line(tmp_path):
     assert said == ["结果", "a\ufffdb", "\\ud800"]
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=[])), min_size=1, max_size=4))
-def test_any_text_reaches_the_file(tmp_path_factory, contents):
+def told(row):
+    """Every text of a row in the order system, user, answer, worse answer."""
+    if "conversations" in row:
+        turns = [row["system"], *(turn["value"] for turn in row["conversations"])]
+        return [*turns, *(row[side]["value"] for side in ("chosen", "rejected") if side in row)]
+    if "instruction" in row:
+        names = ("system", "instruction", "output", "chosen", "rejected")
+        return [row[name] for name in names if name in row]
+    if "completions" in row:
+        return [*row["prompt"].split("\n\n", 1), *row["completions"]]
+    lists = (row.get(n, ()) for n in ("messages", "prompt", "completion", "chosen", "rejected"))
+    return [message["content"] for messages in lists for message in messages]
+
+
+ANY = st.text(st.characters(exclude_categories=[]), min_size=1)
+
+
+@given(texts=st.tuples(ANY.map(lambda t: t.replace("\n", " ")), ANY, ANY, ANY), label=st.booleans())
+def test_any_text_reaches_every_format(tmp_path_factory, texts, label):
     path = tmp_path_factory.mktemp("any") / "x.jsonl"
-    texts = [TrainingText([{"role": "user", "content": text}], text) for text in contents]
-    write_training(texts, path, form_for("sft", "trl"))
-    lines = path.read_bytes().decode("utf-8").split("\n")[:-1]
-    for text, line in zip(contents, lines, strict=True):
-        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        assert json.loads(line)["completion"][0]["content"] == whole
+    system, user, answer, worse = texts
+    prompt = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    for form in TRAINING_FORMS.values():
+        for kind in form.kinds:
+            pair = kind == "dpo"
+            more = {"steps": (answer, worse), "labels": (label, True)} if kind == "stepwise" else {}
+            one = TrainingText(prompt, answer, worse if pair else "", label, **more)
+            written = write_training([one, one], path, form)
+            lines = path.read_bytes().decode("utf-8").split("\n")[:-1]
+            given = texts if pair or kind == "stepwise" else texts[:3]
+            whole = [t.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for t in given]
+            for line in lines:
+                assert told(json.loads(line)) == whole, form.name
+            assert written.repaired == ((1, 2) if list(given) != whole else ())
+            assert json.loads(line).get("label", label) == label
+            assert json.loads(line).get("labels", [label, True]) == [label, True]
