@@ -183,7 +183,7 @@ def _plan(order: Order, scorer: str, base_url: str, heat: float = 0.0) -> RunPla
     scope = {
         name: value
         for name, value in msgspec.structs.asdict(order.scope).items()
-        if value and name != "replans"
+        if value and name not in ("replans", "cells")
     }
     settings: dict[str, Any] = {"prompt": order.prompt if base_url else "", "scope": scope}
     settings |= {"retry_failed": order.retry_failed, "max_tokens": order.max_tokens}

@@ -37,6 +37,7 @@ class Scope(msgspec.Struct, frozen=True):
         level: Only this level; 0 for all.
         agent: Only this agent's; "" for all.
         replans: Only these keys; None for all.
+        cells: Only these sub-dimensions of these replans, by key; None for all.
         limit: So many replans at most, in order of import (of a batch: in its order).
     """
 
@@ -46,6 +47,7 @@ class Scope(msgspec.Struct, frozen=True):
     agent: str = ""
     replans: tuple[str, ...] | None = None
     limit: int | None = None
+    cells: dict[str, tuple[str, ...]] | None = None
 
 
 class Todo(NamedTuple):
@@ -127,8 +129,9 @@ def find_work(
     done, failed = 0, dict[str, int]()
     for replan in replans:
         have = scored.get(replan, frozenset())
+        asks = dimensions if scope.cells is None else scope.cells.get(replan, ())
         for place, asked in enumerate(prompts):
-            wanted = tuple(d for d in asked if d in dimensions)
+            wanted = tuple(d for d in asked if d in dimensions and d in asks)
             missing = tuple(d for d in wanted if d not in have)
             if not missing:
                 done += bool(wanted)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from annotations import sessions
-from annotations.refining import Version, judges, versions
+from annotations.refining import Kept, Version, judges, versions
 from pararecover_core.errors import InputError
 from pararecover_core.figures import fixed
 from pararecover_core.latex import definitions, tex
@@ -16,13 +16,14 @@ FORMS = ("text", "markdown", "latex")
 HEADS = ("Judge", "Prompt", "Parent", "n", "EMA", "95% interval", "MAE", "Fixed", "Broken", "p")
 
 
-def methods(store: "Store", session: int, form: str = "text") -> str:
+def methods(store: "Store", session: int, form: str = "text", *, kept: Kept | None = None) -> str:
     """What was done in a session, to be put into a paper.
 
     Args:
         store: The database.
         session: Which session.
         form: One of ``FORMS``.
+        kept: As for ``versions``.
 
     Raises:
         InputError: Another form was asked for.
@@ -32,7 +33,7 @@ def methods(store: "Store", session: int, form: str = "text") -> str:
     rows = [
         (model, version)
         for model in judges(store, session)
-        for version in reversed(versions(store, session, model))
+        for version in reversed(versions(store, session, model, kept=kept))
     ]
     text = paragraph(store, session, rows)
     table = [_row(model, version) for model, version in rows]
@@ -67,13 +68,18 @@ def paragraph(store: "Store", session: int, rows: Sequence[tuple[str, Version]])
             f"prompts on development, {len(changed)} of them compared with the version before by "
             "a paired test (exact McNemar for one cell a sample, else a sign-flip test over "
             "samples); intervals are percentile bootstraps over samples. A version is called "
-            "better only where the interval of the difference of EMA excludes zero."
+            "better only where the interval of the difference of EMA excludes zero; intervals "
+            "and p are not corrected for the number of versions."
         )
     tries = sessions.history(store, session, ("try",))
     edits = [t for t in tries if t.data["step"]["fate"] != "start"]
     if edits:
         won = sum(t.data["step"]["fate"] == "accepted" for t in edits)
-        parts.append(f"Of {len(edits)} edits proposed by a model, {won} were accepted.")
+        parts.append(
+            f"Of {len(edits)} edits proposed by a model, {won} {'was' if won == 1 else 'were'} "
+            "accepted; the j-th edit tested against a version had to pass the paired test at "
+            "alpha / (j (j + 1)), so that many tries did not let chance win."
+        )
     parts.append(_looks(store, session))
     return " ".join(parts)
 

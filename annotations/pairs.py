@@ -86,7 +86,7 @@ class Named(NamedTuple):
 
 def state(store: Store) -> State:
     """Changes whenever figures could: newest entries and numbers of records."""
-    tables = ("score_log", "gold", "event_log", "session_round", "prompt")
+    tables = ("score_log", "gold", "event_log", "prompt", "session_round WHERE kind = 'scores'")
     query = ", ".join(f"(SELECT COALESCE(MAX(entry), 0) FROM {table})" for table in tables)
     counted = ("instance", "replan", "batch", "batch_item")
     query += "".join(f", (SELECT COUNT(*) FROM {table})" for table in counted)

@@ -296,7 +296,7 @@ _KINDS = {Move.FIXED: "Fixed", Move.BROKEN: "Broken", Move.SAME: "Unchanged"}
 def _sealed(store: "Store", session: Session, chosen: Version | None) -> Data:
     looks, held = sessions.looks(store, session.id), Side.HELD_OUT.value
     opened = {one.data["scorer"] for one in looks}
-    ready = sessions.readiness(store, session.id, chosen.scorer) if chosen else (0, 0)
+    ready = sessions.readiness(store, session.id, chosen.scorer) if chosen else None
     return {
         "looks": len(looks),
         "size": f"{session.items[held]:,} items, {session.cells[held]:,} cells, "
@@ -305,10 +305,15 @@ def _sealed(store: "Store", session: Session, chosen: Version | None) -> Data:
         "label": chosen.label if chosen else "",
         "opened": bool(chosen and chosen.scorer in opened),
         "next": len(looks) + 1,
-        "judged": ready[0],
-        "ready": f"{ready[0]:,} of {ready[1]:,} cells judged",
-        "whole": ready[0] >= ready[1],
+        "judged": ready.judged if ready else 0,
+        "ready": _ready_words(ready) if ready else "",
+        "whole": ready is not None and ready.judged + ready.failed >= ready.asked,
     }
+
+
+def _ready_words(ready: sessions.Readiness) -> str:
+    failed = f", {ready.failed:,} failed (Run has: only failed calls)" if ready.failed else ""
+    return f"{ready.judged:,} of {ready.asked:,} cells judged{failed}"
 
 
 def _look_line(one: Round) -> Data:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from annotations import sessions
-from annotations.judges import Order, Prepared, forecast_of, prepare
+from annotations.judges import Order, Prepared, prepare
 from annotations.judging import Scope, read_items
 from annotations.judging import Todo as Call
 from annotations.prompts import Listed, list_prompts
@@ -16,6 +16,7 @@ from pararecover_core.agreement import Agreement, measure
 from pararecover_core.compare import Comparison, compare, repeated_runs
 from pararecover_core.judges.llm_judge import Item
 from pararecover_core.judges.prompt import Prompt
+from pararecover_core.literals import dumps
 from pararecover_core.refine_models import texts_of
 
 if TYPE_CHECKING:
@@ -75,27 +76,59 @@ def judges(store: "Store", session: int) -> list[str]:
     return list(dict.fromkeys(m.model for m in models if m.prompts and known >= set(m.prompts)))
 
 
-def versions(store: "Store", session: int, model: str, *, resamples: int = 1000) -> list[Version]:
-    """Every version of a judge that scored dev, newest first."""
+Kept = dict[tuple[object, ...], Version]
+"""Versions that were measured before, by all that they depend on."""
+
+
+def versions(
+    store: "Store", session: int, model: str, *, resamples: int = 1000, kept: Kept | None = None
+) -> list[Version]:
+    """Every version of a judge that scored dev, newest first.
+
+    Args:
+        store: The database.
+        session: Which session.
+        model: Name of the judge's model.
+        resamples: Bootstrap resamples.
+        kept: What was measured before, to be measured again only where something changed.
+    """
+    kept = {} if kept is None else kept
     known = {one.prompt.name: one for one in list_prompts(store)}
     mine = [s for s in sessions.scorers(store, session) if named(s).model == model]
     mine = [s for s in mine if named(s).prompts and all(p in known for p in named(s).prompts)]
     human = sessions.human(store, session, Side.DEV)
-    made = [_version(store, session, s, mine, known, human, resamples) for s in mine]
+    newest, taken = _newest(store, mine), sessions.history(store, session, ("scores",))[-1].entry
+    made = []
+    for scorer in mine:
+        edited, parent = _parent(scorer, mine, known)
+        key = (session, taken, scorer, newest[scorer], parent, newest.get(parent), resamples)
+        if key not in kept:
+            listed = [known[name] for name in named(scorer).prompts]
+            kept[key] = _version(store, session, scorer, listed, edited, parent, human, resamples)
+        made.append(kept[key])
     return made[::-1]
+
+
+def _newest(store: "Store", scorers: Sequence[str]) -> dict[str, int]:
+    """The newest entry of each scorer in the log."""
+    query = (
+        "SELECT scorer, MAX(entry) FROM score_log WHERE scorer IN (SELECT value FROM json_each(?))"
+        " GROUP BY scorer"
+    )
+    with store.read() as db:
+        return dict(db.execute(query, (dumps(list(scorers)),)).fetchall())
 
 
 def _version(
     store: "Store",
     session: int,
     scorer: str,
-    mine: Sequence[str],
-    known: Mapping[str, Listed],
+    listed: Sequence[Listed],
+    edited: Listed | None,
+    parent: str,
     human: Mapping[tuple[str, str], float],
     resamples: int,
 ) -> Version:
-    listed = [known[name] for name in named(scorer).prompts]
-    edited, parent = _parent(scorer, mine, known)
     changed = None
     if parent:
         before = sessions.judged(store, session, parent, Side.DEV)
@@ -210,24 +243,9 @@ def prepare_run(
         InputError: A prompt is unknown.
         ConfigError: No endpoint is set.
     """
-    wanted: dict[str, set[str]] = {}
+    cells: dict[str, tuple[str, ...]] = {}
     for replan, dimension in sessions.wanted(store, session, side):
-        wanted.setdefault(replan, set()).add(dimension)
-    order = Order(
-        model,
-        prompts,
-        scope=Scope(replans=tuple(wanted)),
-        started_by=by,
-        retry_failed=retry_failed,
-    )
-    made = prepare(store, order)
-    parts = [
-        msgspec.structs.replace(part, todo=[c for call in part.todo if (c := _cut(call, wanted))])
-        for part in made.parts
-    ]
-    return msgspec.structs.replace(made, parts=parts, forecast=forecast_of(store, parts))
-
-
-def _cut(call: Call, wanted: Mapping[str, set[str]]) -> Call | None:
-    dimensions = tuple(d for d in call.dimensions if d in wanted[call.replan])
-    return call._replace(dimensions=dimensions) if dimensions else None
+        cells[replan] = (*cells.get(replan, ()), dimension)
+    scope = Scope(replans=tuple(cells), cells=cells)
+    order = Order(model, prompts, scope=scope, started_by=by, retry_failed=retry_failed)
+    return prepare(store, order)

@@ -11,7 +11,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import networkx as nx
@@ -19,6 +19,7 @@ import orjson
 
 from annotations.adjudicate import human_scores
 from annotations.batches import BatchPlan, Sampling, create_batch, load_batch
+from annotations.judging import open_failures
 from annotations.score_log import refresh_summary
 from pararecover_core.agreement import Agreement, measure
 from pararecover_core.errors import InputError
@@ -294,11 +295,20 @@ def judged(store: "Store", session: int, scorer: str, side: Side) -> dict[CellKe
     return {key: value for key, (value, _) in _judged(store, session, scorer, side).items()}
 
 
-def readiness(store: "Store", session: int, scorer: str) -> tuple[int, int]:
-    """Held-out cells that a judge scored, and those that the session asks for: no figure."""
-    return len(judged(store, session, scorer, Side.HELD_OUT)), len(
-        wanted(store, session, Side.HELD_OUT)
-    )
+class Readiness(NamedTuple):
+    """Held-out cells that a judge scored, that failed, and that the session asks for: no figure."""
+
+    judged: int
+    failed: int
+    asked: int
+
+
+def readiness(store: "Store", session: int, scorer: str) -> Readiness:
+    """How far a judge is with the held-out side."""
+    done = judged(store, session, scorer, Side.HELD_OUT)
+    asked = frozenset(wanted(store, session, Side.HELD_OUT))
+    failed = {(f.replan, d) for f in open_failures(store, scorer) for d in f.dimensions}
+    return Readiness(len(done), len((failed & asked) - done.keys()), len(asked))
 
 
 def reasons(store: "Store", session: int, scorer: str, side: Side) -> dict[CellKey, str]:

@@ -17,7 +17,16 @@ from pararecover_core.llm import Model
 from pararecover_core.pairing import Cell
 from pararecover_core.plan import Plan
 from pararecover_core.records import Instance, Replan, Source
-from pararecover_core.refine import Fate, Judged, Proposal, Rules, Step, refine
+from pararecover_core.refine import (
+    Fate,
+    Interrupted,
+    Judged,
+    Proposal,
+    Rules,
+    Step,
+    refine,
+    share_of,
+)
 from pararecover_core.refine_models import ModelJudge, ModelProposer, texts_of
 from tests.model_server import chat, failure, serving
 
@@ -163,6 +172,43 @@ class Fixed:
     def judge(self, prompt):
         self.judged.append(prompt.version)
         return Judged(self.scores(prompt), cost=None)
+
+
+def test_the_shares_of_alpha_add_up():
+    # 0.05 / (1 x 2), 0.05 / (2 x 3), 0.05 / (3 x 4)
+    assert [share_of(0.05, j) for j in (1, 2, 3)] == pytest.approx([0.025, 0.05 / 6, 0.05 / 12])
+    assert sum(share_of(0.05, j) for j in range(1, 2000)) == pytest.approx(0.05, rel=1e-3)
+
+
+def test_chance_does_not_win_by_many_tries():
+    """Edits that change nothing but luck, eight a refinement: one in twenty may be kept."""
+    human = {(f"r{n}", "D1"): 1.0 for n in range(80)}
+    kept = small = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        fixed = Fixed(
+            [edit(n) for n in range(1, 10)],
+            lambda prompt, rng=rng: {key: float(rng.random() < 0.6) for key in human},
+        )
+        found = refine(START, human, fixed, fixed, rules=Rules(tries=8, most=8))
+        kept += any(step.fate is Fate.ACCEPTED for step in found.steps)
+        small += any(s.paired and s.paired.p < 0.05 and s.paired.ema.low > 0 for s in found.steps)
+    assert kept <= 5
+    assert small >= 2 * max(kept, 1)  # what a fixed 0.05 would have kept
+
+
+def test_a_judge_that_was_stopped_makes_no_step():
+    human = {(f"r{n}", "D1"): 1.0 for n in range(4)}
+
+    def scores(prompt):
+        if prompt.version == 2:
+            raise Interrupted
+        return dict.fromkeys(human, 0.0)
+
+    fixed = Fixed([edit(1)], scores)
+    found = refine(START, human, fixed, fixed)
+    assert found.stopped == "stopped by hand"
+    assert [step.fate for step in found.steps] == [Fate.START]
 
 
 def test_it_goes_on_from_its_steps():

@@ -3,6 +3,8 @@
 import json
 import random
 import re
+import threading
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -10,13 +12,18 @@ from typer.testing import CliRunner
 from annotations import sessions
 from annotations.judge_job import JudgeJob
 from annotations.methods import methods
+from annotations.pairs import state
 from annotations.prompts import get_prompt, list_prompts, save_version
 from annotations.refine_job import RefineJob, start_refining, steps_of
-from annotations.refining import named, prepare_run, repeats, unrun, versions
+from annotations.refine_words import refined_line, refining_line
+from annotations.refining import dev_items, named, prepare_run, repeats, unrun, versions
 from annotations.sessions import SessionPlan, Side, create_session
 from pararecover_core.compare import Verdict
-from pararecover_core.errors import InputError
-from pararecover_core.refine import Fate
+from pararecover_core.completions import Endpoint
+from pararecover_core.errors import InputError, StoreError
+from pararecover_core.llm import Model
+from pararecover_core.refine import Fate, Rules
+from pararecover_core.refine_models import ModelProposer
 from pararecover_core.text_difference import difference
 from tests.model_server import chat, serving
 from tests.queue_data import batch_of_all, make_store, score
@@ -118,8 +125,100 @@ def test_the_command_refines_and_goes_on(store, server):
     assert again.exit_code == 0
     assert len(server.calls) == before  # nothing is asked twice
     shown = CliRunner().invoke(cli, ["methods", "--db", str(store.path), "--session", "Pilot"])
-    assert "Of 2 edits proposed by a model, 1 were accepted." in shown.output
+    assert "Of 2 edits proposed by a model, 1 was accepted; the j-th edit" in shown.output
     assert sessions.judged(store, 1, "judge:m@d-3", Side.HELD_OUT) == {}  # sealed: never judged
+
+
+def test_a_refinement_that_is_stopped_while_judging_takes_the_edit_up_again(store, monkeypatch):
+    held = threading.Event()
+
+    def slow(call):
+        system = call.body["messages"][0]["content"]
+        if "edit one" in system and "weigh twice" not in system:
+            held.wait(0.5)
+        return reply(call)
+
+    with serving(slow) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        start = get_prompt(store, "d-1")
+
+        def job():
+            def propose():
+                return ModelProposer(
+                    Model(Endpoint("m", server.url, retries=0)), dev_items(store, 1)
+                )
+
+            return RefineJob(store, 1, "m", start, propose, rules=Rules(tries=2, most=2))
+
+        first = start_refining(store, job)
+        with pytest.raises(StoreError, match="one at a time"):
+            start_refining(store, job)
+        until = time.monotonic() + 30
+        while not any("edit one" in c.body["messages"][0]["content"] for c in server.calls):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        assert "judging dev with d-2" in refining_line(first)
+        first.stop()
+        first.wait(60)
+        held.set()
+        assert first.outcome.stopped == "stopped by hand"
+        assert [step.fate for step in first.steps] == [Fate.START]  # no try is lost or held against
+        assert refined_line(first).startswith("Stopped by hand. Best prompt: d-1.")
+        again = start_refining(store, job)
+        again.wait(60)
+    assert [step.fate for step in again.steps] == [Fate.START, Fate.NO_WIN, Fate.ACCEPTED]
+    assert [step.prompt.name for step in again.steps] == ["d-1", "d-2", "d-3"]  # d-2 goes on
+    assert "to win: below 0.025" in again.steps[1].detail
+    assert "Best prompt: d-3, EMA on dev" in refined_line(again)
+
+
+def test_a_saved_version_waits_to_be_run(store, server):
+    run(store, "d-1")
+    first = get_prompt(store, "d-1")
+    rows = versions(store, 1, "m", resamples=20)
+    assert unrun(store, rows) == []
+    second = save_version(store, first, first.text + "\nBe kind.", note="kinder", author="ada")
+    (waiting,) = unrun(store, rows)
+    assert (waiting.prompts, waiting.label, waiting.note) == ("d-2", "d-2", "kinder")
+    run(store, second.name)
+    assert unrun(store, versions(store, 1, "m", resamples=20)) == []
+
+
+def test_versions_are_measured_again_only_where_something_changed(store, server):
+    run(store, "d-1")
+    kept = {}
+    (first,) = versions(store, 1, "m", resamples=20, kept=kept)
+    assert versions(store, 1, "m", resamples=20, kept=kept)[0] is first
+    before = state(store)
+    score(store, "r1-a", "ann", 0.5, ("D1", "D2"))
+    sessions.take_scores(store, 1)
+    assert state(store) != before
+    again = versions(store, 1, "m", resamples=20, kept=kept)[0]
+    assert again is not first
+    taken = state(store)
+    sessions.take_scores(store, 1)  # nothing changed but the round
+    assert state(store) != taken
+
+
+def test_failed_dev_calls_are_run_again_alone(store, monkeypatch):
+    broken = [True]
+
+    def flaky(call):
+        return chat("?") if broken[0] and "query 7" in call.text else reply(call)
+
+    with serving(flaky) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        side = next(s for s in Side if ("r7-a", "D1") in sessions.wanted(store, 1, s))
+        run(store, "d-1", side)
+        assert prepare_run(store, 1, "m", "d-1", side).calls == 0
+        if side is Side.HELD_OUT:
+            assert sessions.readiness(store, 1, "judge:m@d-1").failed == 2
+        made = prepare_run(store, 1, "m", "d-1", side, retry_failed=True)
+        assert made.calls == made.forecast.calls == len(made.parts[0].todo) > 0
+        broken[0] = False
+        job = JudgeJob(store, made.parts).start()
+        job.wait(60)
+    assert ("r7-a", "D1") in sessions.judged(store, 1, "judge:m@d-1", side)
 
 
 def test_a_job_that_fails_says_why(store):

@@ -1,16 +1,21 @@
 """Calibration sessions: the split, scores taken in, sealed figures, history, migration."""
 
 import contextlib
+import json
 import sqlite3
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from annotations import queue, sessions
+from annotations import queue, sealed, sessions
 from annotations.batches import Sampling
 from annotations.pairs import Selection, load
+from annotations.results import Wanted as Report
+from annotations.results import make
 from annotations.score_log import ScoreEntry
+from annotations.search import Filter, search
 from annotations.session_schema import SESSION_TABLES
 from annotations.sessions import SessionPlan, Side, create_session, split_by_task
 from annotations.store import Store
@@ -103,6 +108,50 @@ def test_scores_are_fixed_until_they_are_taken_in(store, batch):
     rounds = sessions.history(store, session.id, ("scores",))
     assert [r.note for r in rounds] == ["scores that there were", "D1: name a node"]
     assert rounds[1].data == change
+
+
+def test_what_is_held_out_is_sealed_on_every_page_until_a_look_is_counted(store, batch):
+    for n in range(1, 9):
+        score(store, f"r{n}-a", "ann", 1.0, ("D1", "D2"))
+    judge(store, [f"r{n}-a" for n in range(1, 9)], 0.0)
+    session = made(store, batch, held_out=0.5)
+    held = {key for key, _ in sessions.wanted(store, session.id, Side.HELD_OUT)}
+    with store.read() as db:
+        gaps = dict(db.execute("SELECT replan, gap FROM replan_summary WHERE humans > 0"))
+    assert {key: gap for key, gap in gaps.items() if gap is not None} == {
+        key: 1.0 for key in gaps if key not in held
+    }
+    score(store, next(iter(held)), "ann", 0.5, ("D1",))  # stays so when the summary is made again
+    assert [row.key for row in search(store, Filter(gap=0.5)).rows if row.replan in held] == []
+    cells = load(store, Selection(judge=JUDGE))
+    assert {c.sample for c in cells if c.judge_gap == SEALED} == held
+    assert "held out by Pilot" in sealed.words(8, sealed.opens(store, JUDGE))
+    assert sealed.opens(store, "program") == sealed.opens(store, "judge:other@x") == []
+    report = make(store, Report("agreement", JUDGE, resamples=20))[0]
+    assert "8 cells held out by a calibration session are not counted." in report.notes
+    assert sessions.looks(store, session.id) == []
+
+    assert [one.name for one in sealed.count_looks(store, JUDGE, author="ada")] == ["Pilot"]
+    (seen,) = sessions.looks(store, session.id)
+    assert (seen.author, seen.data["scorer"]) == ("ada", JUDGE)
+    opened = load(store, Selection(judge=JUDGE, held_out=True))
+    assert all(cell.judge == 0.0 for cell in opened)
+
+
+def test_the_command_counts_a_look(store, batch):
+    from pararecover_cli.main import cli
+
+    for n in range(1, 9):
+        score(store, f"r{n}-a", "ann", 1.0, ("D1", "D2"))
+    judge(store, [f"r{n}-a" for n in range(1, 9)], 1.0)
+    session = made(store, batch, held_out=0.5)
+    arguments = ["agree", "--db", str(store.path), "--json", "--resamples", "0"]
+    without = CliRunner().invoke(cli, arguments)
+    assert json.loads(without.stdout)["overall"]["n"] == 8
+    assert sessions.looks(store, session.id) == []
+    whole = CliRunner().invoke(cli, [*arguments, "--held-out"])
+    assert json.loads(whole.stdout)["overall"]["n"] == 16
+    assert [one.author for one in sessions.looks(store, session.id)] == ["pararecover agree"]
 
 
 def test_unsubmitted_scores_are_not_taken_in(store, batch):

@@ -136,6 +136,7 @@ def next_steps(missing: str) -> None:
     st.html(
         f'<div class="pr-empty"><b>{escape(missing)}</b><ul>'
         '<li>People score on <a href="annotate">Annotate</a>.</li>'
+        "<li>A judge, a model or the program, is run from here: the button Judges.</li>"
         '<li>Scores in a file, by people or a judge, come in on <a href="dataset">Dataset</a>: '
         "columns such as D3_human and D3_model.</li>"
         "<li>To compare a file without importing it, choose A spreadsheet under Scores from.</li>"

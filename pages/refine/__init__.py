@@ -97,7 +97,8 @@ def _board(chosen: Session, rows: Sequence[Version], current: Version) -> None:
 
 @st.cache_resource(show_spinner="Comparing versions", max_entries=4)
 def _versions(path: str, now: State, chosen: Session, model: str) -> list[Version]:
-    return refining.versions(session.store(), chosen.id, model)
+    kept = actions.measured(path)
+    return refining.versions(session.store(), chosen.id, model, kept=kept)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -9,10 +9,10 @@ import streamlit as st
 from annotations import sessions
 from annotations.batches import Sampling, list_batches
 from annotations.methods import FORMS, methods
-from annotations.pairs import State, names, state
+from annotations.pairs import names
 from annotations.prompts import save_version
 from annotations.refine_board import worst_cells
-from annotations.refining import Version
+from annotations.refining import Kept, Version
 from annotations.sampling import PAPER_SIZE, Stratum
 from annotations.score_log import storable
 from annotations.sessions import Session, SessionPlan
@@ -40,6 +40,12 @@ STYLE = """
 _DRAW = 0
 EDIT = "_refine_edit"
 """In the session state: name of the prompt to edit."""
+
+
+@st.cache_resource(show_spinner=False)
+def measured(path: str) -> Kept:
+    """Versions of a database that were measured before: a new run measures one alone."""
+    return {}
 
 
 def choose_session(known: Sequence[Session]) -> Session | None:
@@ -318,14 +324,7 @@ def methods_text(chosen: Session) -> None:
     with box:
         form = st.segmented_control("Form", FORMS, default="text", key="refine_form") or "text"
         store = session.store()
-        text = _methods(
-            str(store.path), state(store), len(sessions.history(store, chosen.id)), chosen.id, form
-        )
+        text = methods(store, chosen.id, form, kept=measured(str(store.path)))
         st.code(storable(text), language=None, wrap_lines=True, height=320)
         ending = {"text": "txt", "markdown": "md", "latex": "tex"}[form]
         st.download_button("Download", text, f"methods.{ending}", on_click="ignore")
-
-
-@st.cache_resource(show_spinner="Writing", max_entries=6)
-def _methods(path: str, now: State, rounds: int, number: int, form: str) -> str:
-    return methods(session.store(), number, form)

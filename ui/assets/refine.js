@@ -148,7 +148,7 @@ function cells(data, say) {
   const go = (change) => say("cells", { move: list.move, dimension: list.dimension, page: 1, ...change });
   const kinds = list.kinds.map((kind) => make("button", { type: "button", class: kind.on ? "btn on" : "btn", text: kind.text, "aria-pressed": String(kind.on), onclick: () => go({ move: kind.on ? "" : kind.move }) }));
   const only = list.dimension ? make("button", { type: "button", class: "btn on", text: `${list.dimension} ✕`, "aria-label": `All sub-dimensions, not ${list.dimension} alone`, onclick: () => go({ dimension: "" }) }) : null;
-  const head = make("div", { class: "head" }, make("h2", { text: list.title ? `Cells, ${list.title}` : "Cells" }), make("span", { class: "gap" }), only, ...kinds);
+  const head = make("div", { class: "head" }, make("h2", { text: "Cells", title: list.title || null }), make("span", { class: "gap" }), only, ...kinds);
   const kept = list.hidden ? make("p", { class: "q pad s12", text: `${list.hidden} kept back: you still score these items blind.` }) : null;
   if (!list.rows.length) return make("section", { class: "card" }, head, make("p", { class: "q pad", text: list.title ? "No such cell." : "The first version has no parent to compare with." }), kept);
   const turn = (text, page) => make("button", { type: "button", class: "btn", text, disabled: page < 1 || page > list.pages, onclick: () => go({ page }) });
