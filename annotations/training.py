@@ -85,11 +85,9 @@ def usual_scorer(store: Store) -> str:
     with store.read() as db:
         computed = _computed(db)
         whole = {key for key, mine in computed.items() if len(mine) == len(_COMPUTED)}
-        tally = Counter(
-            scorer for scorer, replan in db.execute(_COMPLETE, JUDGED) if replan in whole
-        )
-        people = {r for s, r in db.execute(_COMPLETE, JUDGED) if s.startswith(HUMAN)} & whole
-    tally[GOLD] = len(people)
+        found = [(row[0], row[1]) for row in db.execute(_COMPLETE, JUDGED) if row[1] in whole]
+    tally = Counter(scorer for scorer, _ in found)
+    tally[GOLD] = len({replan for scorer, replan in found if scorer.startswith(HUMAN)})
     order = scorers(store)
     best = max(order, key=lambda name: (tally[name], -order.index(name)), default="")
     return best if tally[best] else ""

@@ -112,6 +112,24 @@ def step(script, monkeypatch, **options):
     runpy.run_path(str(ROOT / "train" / script), run_name="__main__")
 
 
+def test_examples_that_are_too_long_are_told(store, tiny, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("trl", reason=REASON)
+    monkeypatch.syspath_prepend(str(ROOT / "train"))
+    import common
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    rows = common.examples(str(written(store, tmp_path, "dpo", "trl")))
+    sizes = sorted(common._tokens(row, tokenizer) for row in rows)
+    common.check_lengths(rows, tokenizer, sizes[-1])
+    assert capsys.readouterr().out == ""
+    with pytest.raises(SystemExit, match=f"all 3 examples .*the shortest has {sizes[0]:,}"):
+        common.check_lengths(rows, tokenizer, 10)
+    long = rows.map(lambda row, at: {"prompt": row["prompt"] * (1 + (at == 0))}, with_indices=True)
+    common.check_lengths(long, tokenizer, sizes[-1])
+    assert "1 of 3 examples are longer than" in capsys.readouterr().out
+
+
 def test_a_step_of_sft_then_one_of_dpo(store, tiny, tmp_path, monkeypatch):
     pytest.importorskip("trl", reason=REASON)
     pytest.importorskip("peft", reason=REASON)

@@ -46,6 +46,41 @@ def examples(path: str) -> Dataset | None:
     return load_dataset("json", data_files=path, split="train") if path else None
 
 
+def check_lengths(rows: Dataset | None, tokenizer: Any, longest: int | None) -> None:
+    """Say how many examples are too long: the trainer cuts them, or drops them without a word.
+
+    Args:
+        rows: What ``examples`` gave.
+        tokenizer: That of the model.
+        longest: ``max_length`` of the trainer, in tokens; None for no limit.
+
+    Raises:
+        SystemExit: None of them fits.
+    """
+    if rows is None or longest is None:
+        return
+    sizes = [_tokens(row, tokenizer) for row in rows]
+    long = sum(size > longest for size in sizes)
+    if long == len(sizes):
+        raise SystemExit(
+            f"all {long:,} examples are longer than {longest:,} tokens (the shortest has "
+            f"{min(sizes, default=0):,}): raise --max_length"
+        )
+    if long:
+        print(
+            f"{long:,} of {len(sizes):,} examples are longer than {longest:,} tokens (the longest "
+            f"has {max(sizes):,}) and are cut or dropped: raise --max_length to keep them whole"
+        )
+
+
+def _tokens(row: dict[str, Any], tokenizer: Any) -> int:
+    """Tokens of the whole conversation; of a pair, of the longer one."""
+    start = row.get("messages") or row["prompt"]
+    ends = [row[name] for name in ("completion", "chosen", "rejected") if name in row] or [[]]
+    texts = [tokenizer.apply_chat_template(start + end, tokenize=False) for end in ends]
+    return max(len(tokenizer(text)["input_ids"]) for text in texts)
+
+
 def model_and_tokenizer(settings: ModelConfig) -> tuple[PreTrainedModel, Any]:
     """The model to start from; an adapter is merged into its base first."""
     path = settings.model_name_or_path

@@ -101,7 +101,7 @@ def _digests(path: str, stubs: State) -> Digests:
     return {}
 
 
-@st.cache_data(show_spinner=False, max_entries=_KEPT)
+@st.cache_data(show_spinner="Looking for totals", max_entries=_KEPT)
 def _usual(path: str, now: State) -> str:
     return training.usual_scorer(session.store())
 

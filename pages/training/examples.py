@@ -60,10 +60,10 @@ def _first(count: int) -> int:
     page = min(int(st.session_state.get("tr_page", 0)), pages - 1)
     if pages > 1:
         with st.container(horizontal=True, vertical_alignment="center", width="content"):
-            st.button("", icon=":material/chevron_left:", key="tr_back", disabled=not page,
+            st.button("Back", icon=":material/chevron_left:", key="tr_back", disabled=not page,
                       help="The page before", on_click=_turn, args=(page - 1,))  # fmt: skip
             st.html(f'<span class="tr-said">{page + 1:,} of {pages:,}</span>', width="content")
-            st.button("", icon=":material/chevron_right:", key="tr_next",
+            st.button("Next", icon=":material/chevron_right:", key="tr_next",
                       disabled=page + 1 == pages, help="The next page", on_click=_turn,
                       args=(page + 1,))  # fmt: skip
     return page * _PAGE
