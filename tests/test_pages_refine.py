@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from annotations import sessions
 from annotations.judge_job import JudgeJob
 from annotations.prompts import get_prompt, save_version
-from annotations.refine_board import board, people_ceiling, worst_cells
+from annotations.refine_board import CellPick, board, people_ceiling, worst_cells
 from annotations.refining import prepare_run, versions
 from annotations.sessions import Side
 from annotations.store import Store
@@ -55,6 +55,56 @@ def test_versions_are_drawn(monkeypatch, refined):
     app = page(monkeypatch, refined.path)
     assert len(app.get("bidi_component")) == 1
     assert app.selectbox(key="refine_session").value == "Pilot"
+
+
+def test_calibrate_leaves_out_what_is_held_out_until_a_look_is_counted(monkeypatch, refined):
+    monkeypatch.setenv("PARARECOVER_DB", str(refined.path))
+    app = AppTest.from_function(_script, args=("calibrate", "admin"), default_timeout=60)
+    app.query_params["judge"] = "judge:m@d-2"
+    app.run()
+    assert not app.exception
+    assert "held out by Pilot and sealed" in _said(app)
+    button = app.button(key="calibrate_open")
+    assert button.label == "Count them in: look 1"
+    button.click().run()
+    assert not app.exception
+    assert "With what Pilot holds out: looks so far 1" in _said(app)
+    assert [one.data["scorer"] for one in sessions.looks(refined, 1)] == ["judge:m@d-2"]
+    app.button(key="calibrate_seal").click().run()
+    assert "and sealed" in _said(app)
+    app.query_params["judge"] = "judge:m@d-1"  # judged dev alone: nothing to open
+    assert sessions.readiness(refined, 1, "judge:m@d-1").judged == 0
+
+
+def test_a_version_that_waits_is_offered_to_be_run(monkeypatch, refined):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    save_version(
+        refined, get_prompt(refined, "d-2"), get_prompt(refined, "d-2").text + "\nShort.",
+        note="short", author="ada",
+    )  # fmt: skip
+    app = page(monkeypatch, refined.path)
+    assert "d-3 is saved; m has not run it on dev: short" in _said(app)
+    label = app.button(key="refine_run_new").label
+    assert label.startswith("Run d-3 on dev, ")
+
+
+def test_cells_are_listed_by_kind_sub_dimension_and_page(refined):
+    session, rows = sessions.get_session(refined, 1), versions(refined, 1, "m", resamples=20)
+    top = people_ceiling(refined, session)
+
+    def cells(**pick):
+        return board(refined, session, rows, rows[0], top, pick=CellPick(**pick))["cells"]
+
+    moved = rows[0].changed.overall
+    texts = [kind["text"] for kind in cells()["kinds"]]
+    assert texts == [
+        f"Fixed {moved.fixed}", f"Broken {moved.broken}", f"Unchanged {moved.same}",
+    ]  # fmt: skip
+    assert {row["move"] for row in cells(move="same")["rows"]} == {"same"}
+    assert {row["dimension"] for row in cells(move="same", dimension="D2")["rows"]} == {"D2"}
+    assert cells(move="same", page=99)["page"] == cells(move="same")["pages"]
+    assert CellPick.of({"move": "x", "dimension": "Z9", "page": "2"}) == CellPick()
+    assert cells()["rows"][0]["item"].endswith("agent-a")
 
 
 def test_annotators_stay_blind(monkeypatch, refined):

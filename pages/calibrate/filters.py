@@ -44,10 +44,11 @@ def from_file() -> bool:
 def choose(known: Choices) -> Selection:
     """The sides and filters that the person chose from what the database has."""
     people = [name for name, _ in known.people]
-    cells = dict((*known.people, *known.judges))
 
-    def side(name: str) -> str:
-        return _GOLD_WORDS if name == GOLD else f"{_short(name)}, {cells[name]:,} cells"
+    def side(
+        name: str,
+    ) -> str:  # no counts: a choice whose label changes is lost while a judge runs
+        return _GOLD_WORDS if name == GOLD else _short(name)
 
     human = pick_one("People", "people", [GOLD, *people], side, 180)
     others = [name for name in people if name != human]

@@ -44,8 +44,8 @@ def note(store: Store, selection: Selection, comparison: Comparison) -> None:
         args=(store, selection.judge),
         key="calibrate_open",
         width="stretch",
-        help="The look is kept in the session's history and shown on Refine. A prompt that is "
-        "edited after a look has seen its examination.",
+        help="The look is kept in the session's history and shown on Refine; it ends with this "
+        "page or by Seal again. People's scores and exports are not sealed.",
     )
 
 

@@ -19,6 +19,8 @@ _VIEWS = (
     *("By slice", "All coefficients", "SI, DR, ES, total", "How many more samples"),
     *("May it replace a person?", "Powered means", "Judges compared"),
 )
+_TEXTS = ("Note", "Agent", "Level")
+"""Columns of text."""
 
 
 def show(
@@ -67,7 +69,7 @@ def _draw(view: str, table: more.Table, chart: Any) -> None:
     if not table.rows:
         show_note("Nothing to show: no cell has what this needs.")
         return
-    numbers = [at for at in range(1, len(table.heads)) if table.heads[at] != "Note"]
+    numbers = [at for at in range(1, len(table.heads)) if table.heads[at] not in _TEXTS]
     if chart is not None:
         st.altair_chart(chart, width="stretch")
     show_rows(table.heads, table.rows, right=numbers, height=420)

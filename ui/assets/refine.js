@@ -138,7 +138,8 @@ function sealed(data, say) {
   const run = one.label && !one.whole ? make("button", { type: "button", class: "btn", text: `Let ${one.label} judge held-out, shows nothing`, onclick: () => say("held", one.label) }) : null;
   const not = one.label ? make("div", { class: "q", text: `${one.label}: ${one.ready}, ${one.opened ? "opened" : "not opened"}` }) : null;
   return make("section", { class: "card seal" }, make("div", { class: "stripe" }), make("div", { class: "in" }, make("h2", { text: "Held-out, sealed" }),
-    make("div", {}, ...dots, make("b", { text: looks })), make("div", { class: "q s12", text: one.size }), ...lines, not, run, button));
+    make("div", {}, ...dots, make("b", { text: looks })), make("div", { class: "q s12", text: one.size }),
+    make("div", { class: "q s12", text: "Sealed on every page: judges' scores of these items. Not sealed: people's scores, exports, and what a batch reveals to who has scored an item." }), ...lines, not, run, button));
 }
 
 const MARKS = { fixed: "✓ ", broken: "✕ ", same: "= " };
