@@ -48,7 +48,7 @@ def test_a_judge_runs_beside_the_page(start_server, open_page, sample_database, 
         page.get_by_role("tab", name="Runs so far").click()
         row = page.get_by_role("dialog").locator("tbody tr").first
         assert row.locator("td").nth(1).inner_text() == "my-model@sde-1"
-        assert row.locator("td").nth(3).inner_text() == "Ada"
+        assert row.locator("td").nth(4).inner_text() == "Ada"
         watch.check()
 
 
