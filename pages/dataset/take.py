@@ -66,17 +66,17 @@ def _choose(store: Store) -> tuple[str, str, Filter]:
         shape = st.selectbox(
             "What", list(SHAPES), format_func=_SHAPES.__getitem__, key="_export_shape"
         )
+    whole = shape == "log"
+    with right:
+        who = st.selectbox("Scores of", list(_WHOSE), key="_export_whose", disabled=whole)
+    left, right = st.columns([2, 3], gap="small", vertical_alignment="bottom")
+    with left:
+        batch = _batch(store, disabled=whole)
     with right:
         form = st.segmented_control(
             "As", SHAPES[shape], default=SHAPES[shape][0], required=True, width="stretch",
             format_func=_TITLES.__getitem__, key=f"_export_form_{shape}",
         ) or SHAPES[shape][0]  # fmt: skip
-    left, right = st.columns(2, gap="small", vertical_alignment="bottom")
-    whole = shape == "log"
-    with left:
-        who = st.selectbox("Scores of", list(_WHOSE), key="_export_whose", disabled=whole)
-    with right:
-        batch = _batch(store, disabled=whole)
     if whole:
         return shape, form, Filter()
     scorer = session.scorer() if _WHOSE[who] == "me" else _WHOSE[who]
