@@ -112,10 +112,18 @@ def endpoint_from_environment(model: str = "", **settings: Any) -> Endpoint:
         raise ConfigError(
             "OPENAI_API_KEY", "nothing", "an API key", f"Set it, here or in .env. {LOCAL_HELP}"
         )
-    if base_url and urlsplit(base_url).scheme not in ("http", "https"):
+    if base_url and not _is_address(base_url):
         expected = "a URL such as http://127.0.0.1:8000/v1"
         raise ConfigError("OPENAI_BASE_URL", repr(base_url), expected, "Correct it")
     return Endpoint(model, base_url or OPENAI, Secret(key or "none"), **settings)
+
+
+def _is_address(url: str) -> bool:
+    """Whether a URL names a host by http or https."""
+    with suppress(ValueError):  # of a host such as [bad
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    return False
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -226,7 +226,9 @@ class _Run:
         limit = self._endpoint.per_minute
         self._limiter = AsyncLimiter(1, 60 / limit) if limit else None
         self._end = asyncio.Event()
-        self._url = f"{self._endpoint.base_url}/chat/completions"
+        self._url: httpx2.URL | str = f"{self._endpoint.base_url}/chat/completions"
+        waits = httpx2.Timeout(self._endpoint.timeout).as_dict()
+        self._extensions: dict[str, Any] = {"timeout": waits}
         self._http = openai.DefaultAioHttpClient(
             trust_env=not self._endpoint.local,
             timeout=self._endpoint.timeout,
@@ -237,7 +239,7 @@ class _Run:
         """Ask everything."""
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(_client(self._endpoint, self._http))
-            self._headers = _headers(client)
+            self._headers = httpx2.Headers({**self._http.headers, **_headers(client)})
             workers = [asyncio.create_task(self._work()) for _ in range(self._endpoint.concurrency)]
             watch = asyncio.create_task(self._watch(workers))
             try:
@@ -387,7 +389,7 @@ class _Run:
         body = dumps(self._model.body(request, rung, more_tokens)).encode("utf-8", "replace")
         try:
             async with asyncio.timeout(endpoint.timeout):
-                reply = await self._http.post(self._url, content=body, headers=self._headers)
+                reply = await self._http.send(self._asked(body))
         except (TimeoutError, httpx2.TimeoutException) as error:
             if time.monotonic() - began < endpoint.timeout / 2:  # a refused connection, too
                 raise _no_connection(endpoint, error) from error
@@ -399,6 +401,13 @@ class _Run:
         found = read_reply(reply.content, reply.headers.get("content-type", ""))
         raw, said = self._clean(found.raw), self._clean(found.error)
         return msgspec.structs.replace(found, raw=raw, error=said)
+
+    def _asked(self, body: bytes) -> httpx2.Request:
+        """A question as it goes out: address and headers are worked out once a run."""
+        self._url = httpx2.URL(self._url)
+        return httpx2.Request(
+            "POST", self._url, headers=self._headers, content=body, extensions=self._extensions
+        )
 
 
 def _no_connection(endpoint: Endpoint, error: BaseException) -> Again:

@@ -564,6 +564,7 @@ def test_settings_come_from_the_environment(monkeypatch):
         ({}, "model: got none, expected the name of a model"),
         ({"OPENAI_MODEL": "m"}, "OPENAI_API_KEY: got nothing.*OPENAI_BASE_URL=http://127.0.0.1"),
         ({"OPENAI_MODEL": "m", "OPENAI_BASE_URL": "localhost:1"}, "OPENAI_BASE_URL: got"),
+        ({"OPENAI_MODEL": "m", "OPENAI_BASE_URL": "http://[bad/v1"}, "OPENAI_BASE_URL: got"),
     ],
 )
 def test_a_missing_setting_says_what_to_do(monkeypatch, settings, message):
