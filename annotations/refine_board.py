@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from annotations import pairs, sessions
-from annotations.calibration import axis, still_blind
+from annotations.calibration import LOW_COVERAGE, axis, still_blind
 from annotations.refining import Version
 from annotations.score_log import storable
 from annotations.sessions import Round, Session, Side
@@ -129,7 +129,7 @@ def _row(row: Version, at: _Axis, widest: int, current: bool) -> Data:
         "scorer": row.scorer,
         "label": row.label,
         "by": storable(row.author) or "built in",
-        "note": storable(row.note[:NOTE_LIMIT]),
+        "note": _partly(row) + storable(row.note[:NOTE_LIMIT]),
         "current": current,
         "at": at.share(figures.ema.value),
         "low": at.share(figures.ema.low),
@@ -141,6 +141,14 @@ def _row(row: Version, at: _Axis, widest: int, current: bool) -> Data:
         f"{fixed(figures.ema.high, 3)}), n = {figures.n:,} cells",
         **_paired(changed, widest),
     }
+
+
+def _partly(row: Version) -> str:
+    """Says so where a version has scored only some of what people scored."""
+    coverage = row.found.overall.coverage
+    if coverage.both >= LOW_COVERAGE * coverage.by_people:
+        return ""
+    return f"Only {coverage.both:,} of {coverage.by_people:,} cells judged: run it again. "
 
 
 def _paired(changed: Paired | None, widest: int) -> Data:

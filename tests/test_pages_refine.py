@@ -8,6 +8,7 @@ from annotations.judge_job import JudgeJob
 from annotations.prompts import get_prompt, save_version
 from annotations.refine_board import CellPick, board, people_ceiling, worst_cells
 from annotations.refining import prepare_run, versions
+from annotations.score_log import ScoreEntry
 from annotations.sessions import Side
 from annotations.store import Store
 from tests.model_server import serving
@@ -86,6 +87,20 @@ def test_a_version_that_waits_is_offered_to_be_run(monkeypatch, refined):
     assert "d-3 is saved; m has not run it on dev: short" in _said(app)
     label = app.button(key="refine_run_new").label
     assert label.startswith("Run d-3 on dev, ")
+
+
+def test_a_version_that_judged_in_part_says_so(refined):
+    one, *_ = [c for c, _ in sessions.wanted(refined, 1, Side.DEV)]
+    third = save_version(
+        refined, get_prompt(refined, "d-2"), get_prompt(refined, "d-2").text + "\nShort.",
+        note="short", author="ada",
+    )  # fmt: skip
+    scorer = f"judge:m@{third.name}"
+    refined.append([ScoreEntry("only", one, "D1", scorer, 1.0)])
+    session, rows = sessions.get_session(refined, 1), versions(refined, 1, "m", resamples=20)
+    data = board(refined, session, rows, rows[0], people_ceiling(refined, session))
+    assert data["rows"][0]["note"] == "Only 1 of 80 cells judged: run it again. short"
+    assert data["rows"][1]["note"] == "<i>twice</i>"
 
 
 def test_cells_are_listed_by_kind_sub_dimension_and_page(refined):

@@ -44,7 +44,7 @@ def render() -> None:
             current = _current(rows)
             actions.new_session()
             actions.people(chosen)
-            work.run(chosen, model, rows)
+            work.run(chosen, model, current)
             work.propose(chosen, model, current)
             actions.methods_text(chosen)
     job_strip.show()

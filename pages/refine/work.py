@@ -23,7 +23,7 @@ _RUN, _AUTO = "refine_run", "refine_auto"
 _SIDES = {Side.DEV: "dev", Side.HELD_OUT: "held-out (shows nothing yet)"}
 
 
-def run(chosen: Session, model: str, rows: Sequence[Version]) -> None:
+def run(chosen: Session, model: str, current: Version | None) -> None:
     """Run a judge on one side of the session."""
     store = session.store()
     box = st.popover("Run", icon=":material/play_arrow:", key=_RUN, on_change="rerun")
@@ -31,10 +31,10 @@ def run(chosen: Session, model: str, rows: Sequence[Version]) -> None:
         return
     with box:
         asked = st.text_input("Model at the endpoint", model, key="refine_run_model")
-        newest = "+".join(p.name for p in rows[0].prompts) if rows else "s+d+e"
+        names = "+".join(p.name for p in current.prompts) if current else "s+d+e"
         prompts = st.text_input(
             "Prompts, + between them",
-            newest,
+            names,
             key="refine_run_prompts",
             help=f"Known: {', '.join(one.prompt.name for one in list_prompts(store))}. "
             "An id alone means its newest version.",
