@@ -6,18 +6,14 @@ Without Chromium these tests are skipped, except under ``CI``, where that fails 
 import contextlib
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+
+from tests.browser.serving import Server, running
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -31,21 +27,6 @@ ARGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-START_SECONDS = 60
-
-
-@dataclass
-class Server:
-    """A running app."""
-
-    url: str
-    db: Path
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def said(self) -> str:
-        """What the server wrote so far."""
-        return self.log.read_text(errors="replace")
 
 
 @dataclass
@@ -76,88 +57,11 @@ def chromium() -> str:
     return found
 
 
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def environment(home: Path, **more: str) -> dict[str, str]:
-    """The environment of a server: the tests' own folders, none of the person's settings."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PARARECOVER_", "OPENAI_", "STREAMLIT_"))
-    }
-    folders = {
-        name: str(home / name.lower())
-        for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "HOME")
-    }
-    return {**kept, **folders, **more}
-
-
-def wait_until_up(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    """Wait for the server's health page."""
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            pytest.fail(f"the server ended with {process.returncode}:\n{log.read_text()}")
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/_stcore/health"):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"the server did not come up:\n{log.read_text()}")
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End the server's process group."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(5)
-
-
-@contextlib.contextmanager
-def running(
-    folder: Path, db: Path, *, command: list[str] | None = None, **env: str
-) -> Iterator[Server]:
-    """Run an app until the block ends.
-
-    Args:
-        folder: Where it keeps its things and where it is started.
-        db: The database.
-        command: What to run instead of ``pararecover app``; gets ``--port`` style flags of its
-            own from the caller, with ``{port}`` filled in.
-        env: Further environment variables.
-    """
-    port, log = free_port(), folder / "server.log"
-    default = [sys.executable, "-m", "pararecover_cli", "app", "--db", str(db), "--port", "{port}"]
-    filled = [part.format(port=port) for part in (command or default)]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            filled,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            cwd=folder if command is None else None,
-            env=environment(folder, **env),
-            start_new_session=True,
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        wait_until_up(process, url, log)
-        yield Server(url, db, process, log)
-    finally:
-        stop(process)
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start_server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[..., Server]]:
-    """Start an app on a database: ``start_server(db, **environment)``; ended after the run."""
+    """Start an app on a database: ``start_server(db, **environment)``; ended after the module."""
     with contextlib.ExitStack() as stack:
 
         def start(db: Path, **options: object) -> Server:
@@ -176,9 +80,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, sample_database: Path) -> I
         yield app
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator["playwright.Browser"]:
-    """Chromium, one for each module: while it runs, ``asyncio.run`` is not possible elsewhere."""
+    """Chromium, for this package alone: ``asyncio.run`` is not possible while it runs."""
     path = chromium()
     with playwright.sync_playwright() as player:
         opened = player.chromium.launch(executable_path=path, args=ARGS)
@@ -186,15 +90,23 @@ def browser() -> Iterator["playwright.Browser"]:
         opened.close()
 
 
+@pytest.fixture(scope="package")
+def warm_context(browser: "playwright.Browser") -> "playwright.BrowserContext":
+    """A context that has loaded Streamlit's scripts before: half the time of opening a page."""
+    return browser.new_context(accept_downloads=True)
+
+
 @pytest.fixture
-def open_page(browser: "playwright.Browser") -> Iterator[Callable[..., Watch]]:
+def open_page(
+    browser: "playwright.Browser", warm_context: "playwright.BrowserContext"
+) -> Iterator[Callable[..., Watch]]:
     """Open a page in a context of its own.
 
     ``open_page(server, name=ANNOTATOR, size=(1440, 900), scheme="light")``; ``name=None`` is a
     stranger, who has to pass the gate. Console errors, page errors and requests to other machines
     are collected in ``problems``.
     """
-    contexts = []
+    contexts, urls = [], set()
 
     def new(
         server: Server,
@@ -203,21 +115,35 @@ def open_page(browser: "playwright.Browser") -> Iterator[Callable[..., Watch]]:
         size: tuple[int, int] = (1440, 900),
         scheme: str = "light",
     ) -> Watch:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme=scheme,  # type: ignore[arg-type]
-            accept_downloads=True,
-        )
+        context = browser.new_context(accept_downloads=True) if contexts else warm_context
         contexts.append(context)
+        urls.add(server.url)
         if name:
             context.add_cookies([{"name": COOKIE, "value": name, "url": server.url}])
-        watch = Watch(context.new_page())
+        page = context.new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        watch = Watch(page)
         _watch(watch)
         return watch
 
     yield new
-    for context in contexts:
+    for context in contexts[1:]:
         context.close()
+    _forget(warm_context, urls)
+
+
+def _forget(context: "playwright.BrowserContext", urls: set[str]) -> None:
+    """Leave nothing of a test in a context but the scripts that it has loaded."""
+    context.clear_cookies()
+    for page in context.pages[1:]:
+        page.close()
+    for page in context.pages:
+        session = context.new_cdp_session(page)
+        for url in urls:
+            kinds = {"origin": url, "storageTypes": "local_storage,indexeddb,cache_storage"}
+            session.send("Storage.clearDataForOrigin", kinds)
+        page.close()
 
 
 def _watch(watch: Watch) -> None:

@@ -1,11 +1,7 @@
 """The Annotate page in real Chromium: keys, reloads, crashes, tabs, hostile text."""
 
 import contextlib
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,15 +15,8 @@ from pararecover_core.formats.items import Item, Place
 from pararecover_core.plan import Plan
 from pararecover_core.records import Instance, Replan, Score, Source, ToolCall, parse_tools
 from pararecover_core.rubric import JUDGED
-from tests.browser.conftest import (
-    COOKIE,
-    Server,
-    Watch,
-    environment,
-    free_port,
-    stop,
-    wait_until_up,
-)
+from tests.browser.conftest import COOKIE, Watch
+from tests.browser.serving import Server, free_port, running
 
 READY = ".bench:not(.loading) .sr.fx"
 VALUE = {"1": 1.0, "5": 0.5, "0": 0.0}
@@ -83,41 +72,13 @@ def fill(
     return store
 
 
-@contextlib.contextmanager
-def app_at(port: int, db: Path, folder: Path) -> Iterator[Server]:
-    """The app on a port that is known beforehand, so that it can come back there."""
-    log = folder / "server.log"
-    command = [sys.executable, "-m", "pararecover_cli", "app", "--db", str(db), "--port", str(port)]
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            command,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environment(folder),
-            start_new_session=True,
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        wait_until_up(process, url, log)
-        yield Server(url, db, process, log)
-    finally:
-        stop(process)
-
-
-def kill(server: Server) -> None:
-    """End a server as a power cut would."""
-    os.killpg(server.process.pid, signal.SIGKILL)
-    server.process.wait(10)
-
-
 @pytest.fixture(scope="module")
 def scoring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One app for the tests here; each test scores as somebody else, on items of its own."""
     folder = tmp_path_factory.mktemp("annotate")
     db = folder / "scores.db"
     fill(db, per_item=20)
-    with app_at(free_port(), db, folder) as server:
+    with running(folder, db) as server:
         yield server
 
 
@@ -409,16 +370,16 @@ def test_a_killed_server_loses_nothing(
     db = tmp_path / "scores.db"
     fill(db)
     port = free_port()
-    with app_at(port, db, tmp_path) as server:
+    with running(tmp_path, db, port=port) as server:
         page = annotate(server, "Ada").page
         press(page, "1", 500)
         page.keyboard.press("5")  # 100 ms later the server is gone
         time.sleep(0.1)
-        kill(server)
+        server.kill()
         press(page, "01", 50)  # nobody listens
         page.wait_for_selector(".bar1.lost:has-text('on this page')", timeout=10_000)
         assert shown(page) == {"S1": "1", "S2": "0.5", "S3": "0", "S4": "1"}
-    with app_at(port, db, tmp_path):
+    with running(tmp_path, db, port=port):
         settled(page)  # sent again by itself
         assert [row[:3] for row in rows(db, "Ada")] == [
             ("r1", "S1", 1.0),
@@ -435,15 +396,15 @@ def test_what_waits_survives_a_reload_after_a_crash(tmp_path: Path, annotate: Ca
     db = tmp_path / "scores.db"
     fill(db)
     port = free_port()
-    with app_at(port, db, tmp_path) as server:
+    with running(tmp_path, db, port=port) as server:
         page = annotate(server, "Ada").page
         page.wait_for_timeout(500)
-        kill(server)
+        server.kill()
         press(page, "150", 10)
         link = page.url
         page.goto("about:blank")
     assert rows(db, "Ada") == []
-    with app_at(port, db, tmp_path):
+    with running(tmp_path, db, port=port):
         page.goto(link)
         page.wait_for_selector(READY)
         settled(page)
@@ -480,7 +441,7 @@ def hostile() -> list[Any]:
 def test_hostile_text_is_text(tmp_path: Path, annotate: Callable[..., Watch]):
     db = tmp_path / "scores.db"
     fill(db, hostile())
-    with app_at(free_port(), db, tmp_path) as server:
+    with running(tmp_path, db) as server:
         watch = annotate(server, "Ada")
         page = watch.page
         assert HOSTILE in page.inner_text(".query-text")
@@ -514,7 +475,7 @@ def test_hostile_text_is_text(tmp_path: Path, annotate: Callable[..., Watch]):
 def test_a_newcomer_scores_everything_in_order(tmp_path: Path, open_page: Callable[..., Watch]):
     db = tmp_path / "scores.db"
     fill(db, batch=False)
-    with app_at(free_port(), db, tmp_path) as server:
+    with running(tmp_path, db) as server:
         watch = open_page(server, name="New")
         page = watch.page
         page.goto(f"{server.url}/annotate")
@@ -529,7 +490,7 @@ def test_a_newcomer_scores_everything_in_order(tmp_path: Path, open_page: Callab
 def test_the_last_item_leads_to_the_ways_on(tmp_path: Path, annotate: Callable[..., Watch]):
     db = tmp_path / "scores.db"
     fill(db, records(1))
-    with app_at(free_port(), db, tmp_path) as server:
+    with running(tmp_path, db) as server:
         watch = annotate(server, "Last")
         page = watch.page
         press(page, "1111111111111")

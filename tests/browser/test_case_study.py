@@ -5,9 +5,6 @@ import pytest
 from annotations import case_studies
 from annotations.store import Store
 from pararecover_core.case_study import files
-from tests.browser.conftest import ARGS, chromium
-
-playwright = pytest.importorskip("playwright.sync_api")
 
 
 @pytest.fixture
@@ -19,31 +16,29 @@ def page_file(sample_database, tmp_path):
     return path
 
 
-def test_the_file_asks_nothing_and_answers_clicks_keys_and_print(page_file, tmp_path):
+def test_the_file_asks_nothing_and_answers_clicks_keys_and_print(page_file, tmp_path, browser):
     problems, asked = [], []
-    with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=chromium(), args=ARGS)
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(page_file.as_uri())
-        first = page.locator("figure .plan").first
-        first.locator(".n[data-id='3']").click()
-        pick = first.locator(".pick").inner_text()
-        assert "check_branch_stock" in pick
-        assert pick.endswith("reaches 4, 5, response")
-        assert first.locator(".n.hit").count() == 3
-        first.locator(".n[data-id='5']").focus()
-        page.keyboard.press("Enter")
-        assert first.locator(".pick").inner_text().endswith("reaches response")
-        page.get_by_role("button", name="Show tools and values").first.click()
-        assert page.locator("dialog[open] svg").count() == 1
-        page.keyboard.press("Escape")
-        data = page.pdf(path=tmp_path / "case.pdf", prefer_css_page_size=True)
-        assert data.startswith(b"%PDF")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        browser.close()
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(page_file.as_uri())
+    first = page.locator("figure .plan").first
+    first.locator(".n[data-id='3']").click()
+    pick = first.locator(".pick").inner_text()
+    assert "check_branch_stock" in pick
+    assert pick.endswith("reaches 4, 5, response")
+    assert first.locator(".n.hit").count() == 3
+    first.locator(".n[data-id='5']").focus()
+    page.keyboard.press("Enter")
+    assert first.locator(".pick").inner_text().endswith("reaches response")
+    page.get_by_role("button", name="Show tools and values").first.click()
+    assert page.locator("dialog[open] svg").count() == 1
+    page.keyboard.press("Escape")
+    data = page.pdf(path=tmp_path / "case.pdf", prefer_css_page_size=True)
+    assert data.startswith(b"%PDF")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
     assert problems == []
     assert asked == [page_file.as_uri()]
 

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from annotations.store import Store
-from tests.browser.conftest import running
+from tests.browser.serving import running
 
 RECORD = {
     "id": 7,

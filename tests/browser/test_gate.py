@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from annotations.store import Store
-from tests.browser.conftest import running
+from tests.browser.serving import running
 
 ROOT = Path(__file__).resolve().parents[2]
-STREAMLIT = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port={port}"]
+STREAMLIT = ("streamlit", "run", str(ROOT / "app.py"), "--server.port={port}")
 DEEP_LINKS = ("/calibrate", "/annotate?item=none", "/dataset?from=chat")
 GATE = "Who is scoring?"
 
@@ -93,7 +93,7 @@ def test_a_trusted_header_names_the_person_and_roles_are_configured(empty, tmp_p
 def test_streamlit_run_beyond_this_machine_shows_nothing_else(
     address, empty, tmp_path, open_page, browser
 ):
-    command = [*STREAMLIT, f"--server.address={address}"]
+    command = (*STREAMLIT, f"--server.address={address}")
     with running(tmp_path, empty, command=command, PARARECOVER_DB=str(empty)) as app:
         watch = open_page(app)
         watch.page.goto(app.url + "/annotate")

@@ -23,23 +23,30 @@ def registered():
 
 
 PAGES = registered()
-SIZES = ((1440, 900), (1024, 768))
+SCHEMES = ("light", "dark")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_every_page_opens_clean(size, scheme, server, open_page):
+@pytest.mark.parametrize(
+    ("size", "scheme"), [((1440, 900), "light"), ((1024, 768), "dark")], ids=["wide", "narrow"]
+)
+def test_every_page_opens_clean_and_changes_its_theme(size, scheme, server, open_page):
     watch = open_page(server, size=size, scheme=scheme)
+    other = SCHEMES[scheme == "light"]
     for name in PAGES:
+        watch.page.emulate_media(color_scheme=scheme)
         watch.page.goto(f"{server.url}/{name}")
         watch.page.locator('[data-testid="stSidebarNav"]').wait_for(state="attached")
-        settled(watch.page)
+        for wanted in (scheme, other):
+            watch.page.emulate_media(color_scheme=wanted)
+            watch.page.wait_for_function(COLOUR, arg=wanted)
+            settled(watch.page)
+            watch.check()
+            assert overflow(watch.page) <= 0, f"{name} is wider than the window"
         current = '[data-testid="stSidebarNavLink"][aria-current="page"]'
         assert watch.page.locator(current).get_attribute("href").endswith(f"/{name}")
-        watch.check()
-        assert overflow(watch.page) <= 0, f"{name} is wider than the window"
-    dark = watch.page.evaluate("getComputedStyle(document.documentElement).colorScheme")
-    assert dark == scheme
+
+
+COLOUR = "(wanted) => getComputedStyle(document.documentElement).colorScheme === wanted"
 
 
 def test_the_root_goes_on_to_the_first_page(server, open_page):
@@ -88,7 +95,7 @@ def settled(page):
         "document.querySelector('[data-testid=\"stApp\"]')?.dataset.testScriptState"
         " === 'notRunning'"
     )
-    page.wait_for_timeout(250)
+    page.wait_for_timeout(250)  # for an error of a component to be told
 
 
 def overflow(page):

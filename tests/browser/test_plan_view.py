@@ -1,12 +1,12 @@
 """The plan drawing alone, on a page of its own: clicks, themes, folded and broken plans."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import Server, Watch, running
+from tests.browser.conftest import Watch
+from tests.browser.serving import Server, running
 
 SCRIPT = """
 from pathlib import Path
@@ -44,7 +44,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Server:
     tokens = Path(__file__).parents[2] / "ui" / "assets" / "tokens.css"
     (folder / "tokens.css").write_text(tokens.read_text())
     command = [
-        *(sys.executable, "-m", "streamlit", "run", str(script), "--server.port", "{port}"),
+        *("streamlit", "run", str(script), "--server.port", "{port}"),
         *("--server.headless", "true", "--server.enableStaticServing", "true"),
         *("--browser.gatherUsageStats", "false", "--server.address", "127.0.0.1"),
     ]

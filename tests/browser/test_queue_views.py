@@ -8,7 +8,8 @@ import pytest
 
 from annotations import queue
 from annotations.store import Store, utc_now
-from tests.browser.conftest import Server, Watch, running
+from tests.browser.conftest import Watch
+from tests.browser.serving import Server, running
 from tests.queue_data import batch_of_all, make_store, score
 
 HOSTILE = "<img src=x onerror='window.hurt=1'> [x](javascript:window.hurt=1) **b** $x$"

@@ -14,7 +14,8 @@ from annotations.store import Store
 from pararecover_core.formats.items import Item, Place
 from pararecover_core.plan import Plan
 from pararecover_core.records import Instance, Replan, Round, Source, ToolCall, Trajectory
-from tests.browser.conftest import ANNOTATOR, Server, Watch
+from tests.browser.conftest import ANNOTATOR, Watch
+from tests.browser.serving import Server
 
 HOSTILE = "<script>window.hurt=1</script><img src=x onerror='window.hurt=1'>"
 
