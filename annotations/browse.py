@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from annotations import rounds
+from annotations.run_figures import answer_is_right, rounds_taken, trajectory_efficacy
 from annotations.search import (
     HIDDEN_REPLANS,
     PAGE_SIZE,
@@ -27,7 +28,7 @@ from annotations.search_links import from_query, to_query
 from pararecover_core.errors import StoreError
 from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.rubric import DIMENSIONS
-from pararecover_core.scores import efficacy
+from pararecover_core.scores import BROKEN_OFF
 
 if TYPE_CHECKING:
     from annotations.store import Store
@@ -284,15 +285,18 @@ def _e5(opened: Opened) -> str:
     run, optimal = opened.run, opened.instance.round_gt
     if run is None:
         return ""
-    taken = run.extra.get("rounds")
-    count = taken if isinstance(taken, int) and taken > 0 else opened.story.numbers[-1]
-    value = efficacy(success=run.success, optimal=optimal, rounds=count)
+    count = rounds_taken(run) or opened.story.numbers[-1]
+    value = trajectory_efficacy(run, optimal, count)
+    if run.outcome in BROKEN_OFF:
+        return f"E5 unknown: the run was broken off ({run.outcome})"
     if math.isnan(value):
         return "E5 unknown: the optimum is not given"
     if not run.success:
         return f"E5 = 0: {run.outcome or 'the run failed'}"
-    if run.extra.get("correct") is False:
+    if answer_is_right(run) is False:
         return "E5 = 0: the response was reached, but its answer is not right"
+    if value == 0:
+        return f"E5 = 0: {count} rounds reach the limit, which counts as a failure"
     return f"E5 = min(1, {optimal} / {count}) = {value:.2f}"
 
 

@@ -13,11 +13,13 @@ import orjson
 
 from annotations import rounds
 from annotations.gold import standing
+from annotations.run_figures import answer_is_right, own_limit, rounds_taken
 from annotations.search import HIDDEN_REPLANS, find
 from pararecover_core.case_study import Case, Source, Spec, Subject, build
 from pararecover_core.errors import InputError, StoreError
 from pararecover_core.pairing import HUMAN
 from pararecover_core.records import Instance, Replan, Score, Trajectory
+from pararecover_core.scores import ROUND_LIMIT
 
 if TYPE_CHECKING:
     from annotations.search import Row
@@ -102,6 +104,8 @@ def _source(store: "Store", key: str, reader: str) -> tuple[Instance, Source]:
         success=story.success,
         outcome=story.outcome,
         taken=_taken(run, story),
+        correct=None if run is None else answer_is_right(run),
+        limit=(run and own_limit(run)) or ROUND_LIMIT,
         s5=_s5(replan),
         scores=_counting(store, replan.key) if replan else (),
         gold=_gold(store, replan.key) if replan else {},
@@ -129,8 +133,7 @@ def _found(store: "Store", key: str, reader: str) -> "tuple[Trajectory | None, s
 def _taken(run: Trajectory | None, story: rounds.Story) -> int | None:
     if run is None:
         return None
-    told = run.extra.get("rounds")
-    return told if isinstance(told, int) and told > 0 else story.numbers[-1]
+    return rounds_taken(run) or story.numbers[-1]
 
 
 def _s5(replan: Replan | None) -> int | None:

@@ -339,8 +339,9 @@ def _e5(
             [replan.key],
         ).fetchone()
         runs = db.execute(
-            "SELECT key FROM trajectory WHERE instance = ? AND agent = ? ORDER BY key",
-            [replan.instance, replan.agent],
+            "SELECT key FROM trajectory WHERE instance = ? AND agent = ? AND replan IN ('', ?)"
+            " ORDER BY replan DESC, rowid DESC LIMIT 1",
+            [replan.instance, replan.agent, replan.key],
         ).fetchall()
     if scored:
         return {"value": scored["value"], "reason": scored["note"]}

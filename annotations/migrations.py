@@ -15,10 +15,12 @@ import sqlite_utils
 
 from annotations import database
 from annotations.ingest import Ingest
+from annotations.record_rows import told_by_run
 from annotations.schema import (
     APPLICATION_ID,
     CASE_STEP,
     JUDGING_STEP,
+    RUN_COLUMNS,
     SESSION_STEP,
     TRAINING_STEP,
     VERSION,
@@ -28,7 +30,7 @@ from annotations.search_index import rebuild_search
 from pararecover_core.errors import StoreError
 from pararecover_core.formats.items import Item, Place
 from pararecover_core.literals import loads
-from pararecover_core.records import Score, from_data
+from pararecover_core.records import Score, Trajectory, from_data
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -93,6 +95,23 @@ def add_cases(connection: sqlite3.Connection) -> None:
     database.run_script(connection, CASE_STEP)
 
 
+def add_run_figures(connection: sqlite3.Connection) -> None:
+    """Version 7 to 8: what a run's measures say stands in columns."""
+    known = sqlite_utils.Database(connection)["trajectory"].columns_dict
+    for name, kind in RUN_COLUMNS.items():
+        if name not in known:
+            connection.execute(f"ALTER TABLE trajectory ADD COLUMN {name} {kind}")
+    update = f"UPDATE trajectory SET {', '.join(f'{name} = ?' for name in RUN_COLUMNS)}"
+    numbers = connection.execute("SELECT rowid FROM trajectory").fetchall()
+    for (number,) in map(tuple, numbers):
+        found = "SELECT body FROM trajectory WHERE rowid = ?"
+        run = from_data(loads(connection.execute(found, (number,)).fetchone()[0]))
+        assert isinstance(run, Trajectory)
+        told = told_by_run(run)
+        values = [told[name] for name in RUN_COLUMNS]
+        connection.execute(f"{update} WHERE rowid = ?", (*values, number))
+
+
 STEPS: dict[int, Step] = {
     0: from_pre_release,
     1: rebuild_search,
@@ -101,6 +120,7 @@ STEPS: dict[int, Step] = {
     4: add_training,
     5: add_sessions,
     6: add_cases,
+    7: add_run_figures,
 }
 """The step from each version to the next."""
 

@@ -2,9 +2,11 @@
 
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 import orjson
 
+from annotations.run_figures import answer_is_right, own_limit, rounds_taken
 from annotations.score_log import refresh_summary, storable
 from annotations.search_index import index_instances, index_replan, reindex_instance
 from pararecover_core.literals import dumps
@@ -174,16 +176,33 @@ def insert_replan_stub(
 
 def insert_trajectory(connection: sqlite3.Connection, trajectory: Trajectory) -> bool:
     """Write a trajectory; False where it was there already."""
-    values = (
-        *(trajectory.key, trajectory.instance, storable(trajectory.agent)),
-        *(int(trajectory.success), len(trajectory.rounds), body(trajectory)),
-    )
+    values = {
+        "key": trajectory.key,
+        "instance": trajectory.instance,
+        "agent": storable(trajectory.agent),
+        "success": int(trajectory.success),
+        "rounds": len(trajectory.rounds),
+        "body": body(trajectory),
+        **told_by_run(trajectory),
+    }
     cursor = connection.execute(
-        "INSERT OR IGNORE INTO trajectory (key, instance, agent, success, rounds, body) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        values,
+        f"INSERT OR IGNORE INTO trajectory ({', '.join(values)}) "
+        f"VALUES ({', '.join('?' * len(values))})",
+        tuple(values.values()),
     )
     return cursor.rowcount == 1
+
+
+def told_by_run(trajectory: Trajectory) -> dict[str, Any]:
+    """The columns of a trajectory that hold what its measures say."""
+    replan = trajectory.extra.get("replan")
+    return {
+        "replan": storable(replan) if isinstance(replan, str) else "",
+        "outcome": storable(trajectory.outcome),
+        "correct": answer_is_right(trajectory),
+        "taken": rounds_taken(trajectory),
+        "round_limit": own_limit(trajectory),
+    }
 
 
 def body(record: Record) -> str:

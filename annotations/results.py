@@ -18,6 +18,7 @@ import orjson
 from annotations.gold import PEOPLE, held_out
 from annotations.pairs import Selection
 from annotations.pairs import load as load_cells
+from annotations.run_figures import RUN_FIGURES, stored_efficacy, trajectory_efficacy
 from annotations.search_schema import ERROR_BITS
 from annotations.search_table import NONE, table
 from pararecover_core.agreement import measure
@@ -43,7 +44,7 @@ from pararecover_core.report.counts import (
     error_frequency,
 )
 from pararecover_core.rubric import DIMENSIONS, JUDGED
-from pararecover_core.scores import efficacy, tool_use_efficiency
+from pararecover_core.scores import BROKEN_OFF, tool_use_efficiency
 
 if TYPE_CHECKING:
     from annotations.store import Store
@@ -241,16 +242,14 @@ def _clusters(db: sqlite3.Connection) -> Any:
 def _runs(db: sqlite3.Connection) -> dict[tuple[int, str], tuple[float, float]]:
     """Whether the newest run of an instance and agent passed, and its E5."""
     query = (
-        "SELECT i.n, t.agent, t.success, t.rounds, i.executed_rounds, i.round_gt "
+        f"SELECT i.n, t.agent, t.success AS passed, {RUN_FIGURES} "
         "FROM trajectory t JOIN instance i ON i.key = t.instance ORDER BY t.rowid"
     )
-    found = {}
-    for n, agent, success, rounds, behind, optimal in db.execute(query):
-        taken = rounds + (behind or 0)
-        known = optimal if optimal and optimal > 0 else None
-        value = efficacy(success=bool(success), optimal=known, rounds=max(taken, 1))
-        found[n, agent] = (float(success), value)
-    return found
+    return {
+        (row["n"], row["agent"]): (float(row["passed"]), stored_efficacy(row))
+        for row in db.execute(query)
+        if row["outcome"] not in BROKEN_OFF
+    }
 
 
 def _by_run(
@@ -429,9 +428,8 @@ def _measured(run: Trajectory, row: Any) -> Trajectory:
     extra.setdefault("answers", max(len(run.rounds) - 1, 0))
     extra.setdefault("invalid", sum(1 - one.plan.s5 for one in run.rounds[1:]))
     optimal = row["round_gt"] if row["round_gt"] and row["round_gt"] > 0 else None
-    if "e5" not in extra and (optimal or not run.success):
-        value = efficacy(success=run.success, optimal=optimal, rounds=max(rounds, 1))
-        extra["e5"] = None if math.isnan(value) else value
+    value = trajectory_efficacy(run, optimal, rounds)
+    extra["e5"] = None if math.isnan(value) else value
     needed = row["funcall_times_gt"]
     needed = needed if needed and needed > 0 else None
     if "tool_use_efficiency" not in extra and (needed or not run.success):

@@ -15,10 +15,21 @@ from annotations.training_schema import TRAINING, TRAINING_TABLES
 APPLICATION_ID = 0x50615265
 """Marks a SQLite file as ours ("PaRe" in ASCII)."""
 
-VERSION = 7
+VERSION = 8
 """Schema version of this release (``PRAGMA user_version``)."""
 
-RECORDS = """
+RUN_COLUMNS = {
+    "replan": "TEXT NOT NULL DEFAULT ''",  # key of the answer that was put into it, '' for none
+    "outcome": "TEXT NOT NULL DEFAULT ''",
+    "correct": "INTEGER",  # whether its answer is right, NULL where unknown
+    "taken": "INTEGER",  # rounds as the run counts them, NULL where it does not
+    "round_limit": "INTEGER",  # rounds at which it would have failed, NULL for the usual number
+}
+"""Columns of a trajectory that repeat what its measures say, and their types."""
+
+_RUN_COLUMNS = ",\n  ".join(f"{name} {kind}" for name, kind in RUN_COLUMNS.items())
+
+RECORDS = f"""
 CREATE TABLE instance (
   n INTEGER PRIMARY KEY,               -- order of import
   key TEXT NOT NULL UNIQUE,            -- content key
@@ -76,7 +87,8 @@ CREATE TABLE trajectory (
   agent TEXT NOT NULL,
   success INTEGER NOT NULL,
   rounds INTEGER NOT NULL,
-  body BLOB NOT NULL
+  body BLOB NOT NULL,
+  {_RUN_COLUMNS}
 );
 CREATE INDEX trajectory_instance ON trajectory (instance, agent);
 """

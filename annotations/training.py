@@ -17,6 +17,7 @@ import orjson
 
 from annotations import pairs
 from annotations.gold import counts
+from annotations.run_figures import RUN_FIGURES, stored_efficacy
 from annotations.store import Store
 from pararecover_core.agents.planning import (
     answer_text,
@@ -41,7 +42,6 @@ from pararecover_core.preferences import (
 )
 from pararecover_core.records import Instance, Replan, Trajectory, as_text, content_key, from_data
 from pararecover_core.rubric import JUDGED
-from pararecover_core.scores import efficacy
 
 PROGRAM = "program"
 _COMPUTED = ("S5", "E5")
@@ -220,41 +220,23 @@ def _computed(db: sqlite3.Connection) -> Scores:
         "SELECT replan, value FROM score_current "
         "WHERE scorer = ? AND dimension = 'E5' AND value IS NOT NULL"
     )
-    ran = [(row["key"], value) for row in db.execute(_RUNS) if (value := _of_run(row)) is not None]
+    told = ((row["key"], stored_efficacy(row)) for row in db.execute(_RUNS))
+    ran = [(key, value) for key, value in told if not math.isnan(value)]
     for replan, value in (*ran, *db.execute(query, (PROGRAM,))):
         computed.setdefault(replan, {})["E5"] = value
     return computed
 
 
-_RUNS = """
-SELECT r.key, json_extract(t.body, '$.extra.e5') AS e5, json_type(t.body, '$.extra.e5') AS given,
-  json_extract(t.body, '$.extra.rounds') AS counted, t.success, t.rounds, i.executed_rounds,
-  i.round_gt
+_RUNS = f"""
+SELECT r.key, {RUN_FIGURES}
 FROM trajectory t JOIN replan r ON r.instance = t.instance AND r.agent = t.agent
 JOIN instance i ON i.key = t.instance
-WHERE json_valid(t.body) AND CASE
-  WHEN json_extract(t.body, '$.extra.replan') IS NOT NULL
-  THEN json_extract(t.body, '$.extra.replan') = r.key
+WHERE CASE WHEN t.replan <> '' THEN t.replan = r.key
   ELSE 1 = (SELECT COUNT(*) FROM replan o WHERE o.instance = r.instance AND o.agent = r.agent) END
 ORDER BY t.rowid
 """
 """The run that an answer was put into, else its agent's run from the same instance where the agent
 gave one answer to it; the newest run counts."""
-
-
-def _of_run(row: sqlite3.Row) -> float | None:
-    """E5 as the run says it, else from its rounds; None where it is not known."""
-    if row["given"] is not None:
-        known = row["given"] in ("integer", "real") and 0 <= row["e5"] <= 1
-        return float(row["e5"]) if known else None
-    counted, optimal = row["counted"], row["round_gt"]
-    taken = counted if isinstance(counted, int) else row["rounds"] + (row["executed_rounds"] or 0)
-    value = efficacy(
-        success=bool(row["success"]),
-        optimal=optimal if optimal and optimal > 0 else None,
-        rounds=max(taken, 1),
-    )
-    return None if math.isnan(value) else value
 
 
 # Decisions

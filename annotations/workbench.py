@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from annotations.claims import State, WorkItem, scorer_of
+from annotations.run_figures import answer_is_right
 from annotations.score_log import LogEntry
 from pararecover_core.draw import pair
 from pararecover_core.findings import result_state
@@ -195,12 +196,14 @@ def efficacy_data(instance: Instance, replan: Replan, trajectory: Trajectory) ->
     Source: paper section 2.1.4, eq. (4).
     """
     after, optimal = _rounds_after(instance, replan, trajectory), instance.round_gt
-    success = trajectory.success
+    correct = answer_is_right(trajectory)
+    success = trajectory.success if correct is None else correct
     value = replan_efficacy(replan.plan, success=success, rounds_after=after, optimal=optimal)
     if math.isnan(value):
         return {"value": None, "reason": "optimal rounds unknown"}
     if not success or not replan.plan.s5:
-        return {"value": value, "reason": "the run failed" if replan.plan.s5 else "no sound plan"}
+        failed = "its answer is not right" if trajectory.success else "the run failed"
+        return {"value": value, "reason": failed if replan.plan.s5 else "no sound plan"}
     return {"value": value, "reason": f"min(1, {optimal} / {total_rounds(replan.plan, after)})"}
 
 

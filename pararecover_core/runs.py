@@ -18,7 +18,6 @@ from pararecover_core.execute import (
     ROUND_LIMIT,
     AgentError,
     Environment,
-    OutcomeKind,
     replan,
     run,
 )
@@ -37,7 +36,7 @@ from pararecover_core.replay import ReplayEnvironment
 from pararecover_core.sandbox.environment import SandboxEnvironment
 from pararecover_core.sandbox.registry import tools
 from pararecover_core.sandbox.success import correct
-from pararecover_core.scores import efficacy, tool_use_efficiency
+from pararecover_core.scores import BROKEN_OFF, run_efficacy, tool_use_efficiency
 
 CHUNK = 20
 """Instances that travel to a worker together."""
@@ -268,25 +267,24 @@ def measured(
 ) -> Trajectory:
     """A trajectory with its scores and what a report groups by, in ``extra``.
 
-    ``correct`` is None where the truth is not known; S of E5 is then ``success``, else
-    ``correct``. ``e5`` and ``tool_use_efficiency`` are None where the optimum is not known. A
-    cancelled run, and one that an endpoint broke off, has no scores.
+    ``correct`` is None where the truth is not known. ``e5`` and ``tool_use_efficiency`` are None
+    where the optimum is not known. A run that was broken off has no scores.
 
-    Source: paper section 2.1.4 (eq. 4) and table 8; that S means a correct answer is our reading
-    of "successfully completed", which the paper cannot check.
+    Source: paper section 2.1.4 (eq. 4) and table 8.
     """
     goals = goals_of(instance)
     right = None if goals is None else trajectory.success and correct(trajectory.rounds, goals)
-    success = trajectory.success if right is None else right
     rounds, calls = int(trajectory.extra["rounds"]), int(trajectory.extra["calls"])
-    e5 = efficacy(
-        success=success, optimal=instance.round_gt or None, rounds=rounds, limit=round_limit
-    )
+    e5 = run_efficacy(
+        success=trajectory.success, correct=right, outcome=trajectory.outcome,
+        optimal=instance.round_gt, rounds=rounds, limit=round_limit,
+    )  # fmt: skip
+    success = trajectory.success if right is None else right
     economy = tool_use_efficiency(
         success=success and calls > 0, optimal_calls=instance.funcall_times_gt or None, calls=calls
     )
     scores = {"correct": right, "e5": _known(e5), "tool_use_efficiency": _known(economy)}
-    if trajectory.outcome in (OutcomeKind.CANCELLED, OutcomeKind.UNAVAILABLE):
+    if trajectory.outcome in BROKEN_OFF:
         scores = dict.fromkeys(scores)
     about = {
         "id": instance.id,

@@ -55,6 +55,46 @@ def efficacy(*, success: bool, optimal: int | None, rounds: int, limit: int = RO
     return math.nan if optimal is None else min(1.0, optimal / rounds)
 
 
+BROKEN_OFF = frozenset({"cancelled", "endpoint not available"})
+"""Outcomes of runs that say nothing about their agent; values of ``execute.OutcomeKind``."""
+
+
+def run_efficacy(
+    *,
+    success: bool,
+    correct: bool | None,
+    outcome: str,
+    optimal: int | None,
+    rounds: int,
+    limit: int = ROUND_LIMIT,
+) -> float:
+    """E5 of a whole run.
+
+    Args:
+        success: Whether a completed response was reached.
+        correct: Whether its answer is right, None where the truth is not known: S of eq. (4) is
+            this where it is known, else ``success``.
+        outcome: How the run ended; one that was broken off has no E5.
+        optimal: Optimal rounds of the task; None or less than 1 where unknown.
+        rounds: T, all rounds of the run and behind it.
+        limit: Rounds at which a run counts as failed.
+
+    Returns:
+        As ``efficacy``; NaN for a run that was broken off.
+
+    Source: paper section 2.1.4 (eq. 4); that S means a right answer is our reading of
+    "successfully completed", which the paper cannot check.
+    """
+    if outcome in BROKEN_OFF:
+        return math.nan
+    return efficacy(
+        success=success if correct is None else correct,
+        optimal=optimal if optimal and optimal > 0 else None,
+        rounds=max(rounds, 1),
+        limit=limit,
+    )
+
+
 def total_rounds(plan: Plan, rounds_after: int) -> int:
     """T of eq. (4): rounds that lie behind a plan plus the rounds that were run after it.
 

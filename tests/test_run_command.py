@@ -16,6 +16,7 @@ from pararecover_cli.main import cli
 from pararecover_core.formats import read
 from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.report import distribution, judge_free, render
+from pararecover_core.scores import BROKEN_OFF
 
 runner = CliRunner()
 
@@ -198,10 +199,13 @@ def test_the_report_by_hand():
     assert "75.00 (n 2)" in render(made)
 
 
-def test_cancelled_runs_are_left_out_and_said():
-    stopped = Trajectory("k", "i", "a", (), False, "cancelled", {"level": 1})
+@pytest.mark.parametrize("outcome", sorted(BROKEN_OFF))
+def test_runs_that_were_broken_off_are_left_out_and_said(outcome):
+    stopped = Trajectory("k", "i", "a", (), False, outcome, {"level": 1})
     assert judge_free([stopped]).rows == ()
-    assert judge_free([stopped]).notes[-1] == "1 cancelled runs are left out."
+    assert judge_free([stopped]).notes[-1] == (
+        "1 runs that were cancelled or lost their endpoint are left out."
+    )
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "latex"])

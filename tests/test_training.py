@@ -141,9 +141,9 @@ def test_e5_of_a_run_without_figures_follows_from_its_rounds(tmp_path):
     for one in training.candidates(store, JUDGE):
         store.append([entry(one.replan, "E5", None, scorer="program", base=1, action="clear")])
         run = run_of(store, store.replan(one.replan), 0.0, named=False)
-        # one broken off by its endpoint says that its E5 is not known
-        extra = {"e5": None} if one.agent == "fair" else {}
-        more = {"key": one.agent, "extra": extra, "success": one.agent != "poor"}
+        # one that its endpoint broke off says nothing of its agent
+        outcome = "endpoint not available" if one.agent == "fair" else "response"
+        more = {"key": one.agent, "extra": {}, "outcome": outcome, "success": one.agent != "poor"}
         store.ingest(items(msgspec.structs.replace(run, **more)))
     found = by_agent(training.candidates(store, JUDGE))
     # best in 2 rounds; 1 lies behind the plan, 2 are of the run; 14.5 had 0.5 for E5

@@ -28,7 +28,7 @@ def scored_store(path, tasks=4, scorer=JUDGE, **fields):
     """
     store = Store(path, clock=Clock())
     for number in range(1, tasks + 1):
-        one = instance(str(number), f"Bake {number} cakes", **fields)
+        one = instance(str(number), f"Bake {number} cakes", **{"round_gt": 6} | fields)
         store.ingest(items(one))
         for agent in TOTALS:
             ref = InstanceRef(key=one.key)
@@ -47,10 +47,12 @@ def scored_store(path, tasks=4, scorer=JUDGE, **fields):
 
 
 def run_of(store, replan, e5, *, named=True):
-    """A trajectory that a replan was put into, with its E5."""
+    """A trajectory that a replan was put into; its rounds are as many as its E5 asks for."""
     before = store.instance(replan.instance)
     rounds = (Round(before.plan, before.observations), Round(replan.plan, (), replan.thought))
-    extra = {"e5": e5, **({"replan": replan.key} if named else {})}
+    taken = round(before.round_gt / e5) if e5 else 1
+    measures = {"correct": e5 > 0, "rounds": taken, "round_limit": taken + 1}
+    extra = {**measures, **({"replan": replan.key} if named else {})}
     return Trajectory(
         f"t{e5}{named}", replan.instance, replan.agent, rounds, True, "response", extra
     )

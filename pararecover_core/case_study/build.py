@@ -34,7 +34,7 @@ from pararecover_core.literals import dumps
 from pararecover_core.plan import parameters
 from pararecover_core.records import Instance, Round, Tool, ToolCall, as_text
 from pararecover_core.results import ResultState, result_state
-from pararecover_core.scores import efficacy
+from pararecover_core.scores import run_efficacy
 
 _THOUGHT, _RESULT, _CALLS, _TOOLS = 1_500, 240, 12, 24
 _STORY = 4
@@ -199,8 +199,10 @@ def _side(source: Source, instance: Instance, spec: Spec, hide: frozenset[str]) 
 def _efficacy(source: Source, instance: Instance) -> float:
     if source.success is None or source.taken is None:
         return math.nan
-    optimal = instance.round_gt if instance.round_gt and instance.round_gt > 0 else None
-    return efficacy(success=source.success, optimal=optimal, rounds=source.taken)
+    return run_efficacy(
+        success=source.success, correct=source.correct, outcome=source.outcome,
+        optimal=instance.round_gt, rounds=source.taken, limit=source.limit,
+    )  # fmt: skip
 
 
 def _arithmetic(source: Source, instance: Instance, value: float) -> tuple[str, str]:
@@ -210,6 +212,8 @@ def _arithmetic(source: Source, instance: Instance, value: float) -> tuple[str, 
         return "", ""
     if not source.success:
         return "E5 = 0", f"S = 0: {clean(source.outcome, 60) or 'the run failed'}"
+    if source.correct is False:
+        return "E5 = 0", "S = 0: the response was reached, but its answer is not right"
     if math.isnan(value) or not optimal:
         return "", "E5 unknown: the optimal number of rounds is not given"
     if value == 0:

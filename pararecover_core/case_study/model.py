@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pararecover_core.records import Instance, Round, Score
+from pararecover_core.scores import ROUND_LIMIT
 
 HIDEABLE: dict[str, str] = {
     "query": "Query",
@@ -65,6 +66,8 @@ class Source(msgspec.Struct, frozen=True):
         s5: S5 of the scored replan, None where there is none.
         scores: Current scores of the replan by any scorer.
         gold: What an adjudicator decided, by sub-dimension.
+        correct: Whether the answer is right, None where the truth is not known.
+        limit: Rounds at which the run would have failed.
     """
 
     agent: str
@@ -76,6 +79,8 @@ class Source(msgspec.Struct, frozen=True):
     s5: int | None = None
     scores: tuple[Score, ...] = ()
     gold: dict[str, float] = {}
+    correct: bool | None = None
+    limit: int = ROUND_LIMIT
 
 
 class Subject(msgspec.Struct, frozen=True):

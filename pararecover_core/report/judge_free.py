@@ -10,6 +10,7 @@ from typing import Any
 
 from pararecover_core.records import Trajectory
 from pararecover_core.report.table import Cell, Report, Row
+from pararecover_core.scores import BROKEN_OFF
 from pararecover_core.taxonomy import split_labels
 
 _Figure = tuple[str, int, Callable[[dict[str, Any]], tuple[float, float] | None]]
@@ -57,13 +58,13 @@ def judge_free(trajectories: Iterable[Trajectory], *, by_type: bool = True) -> R
 
     Returns:
         Rows in the order agent, level, all types first. Keys are those of the trajectories.
-        Cancelled runs are left out.
+        Runs that were broken off are left out.
     """
     groups: dict[tuple[str, str, str], list[tuple[str, dict[str, Any]]]] = {}
-    cancelled = 0
+    broken_off = 0
     for run in trajectories:
-        if run.outcome == "cancelled":
-            cancelled += 1
+        if run.outcome in BROKEN_OFF:
+            broken_off += 1
             continue
         level = str(run.extra.get("level") or "?")
         data = run.key, {**run.extra, "success": run.success}
@@ -73,7 +74,8 @@ def judge_free(trajectories: Iterable[Trajectory], *, by_type: bool = True) -> R
         Row(labels, tuple(_cell(group, add) for _, _, add in FIGURES))
         for labels, group in sorted(groups.items(), key=_order)
     ]
-    left = (f"{cancelled:,} cancelled runs are left out.",) if cancelled else ()
+    words = f"{broken_off:,} runs that were cancelled or lost their endpoint are left out."
+    left = (words,) if broken_off else ()
     return Report(
         title="Judge-free metrics",
         labels=("agent", "level", "error type"),
