@@ -171,6 +171,26 @@ def test_a_missing_sub_dimension_is_named_and_not_zero():
     assert [math.isnan(cell.value) for cell in cells[:4]] == [False, True, False, True]
 
 
+def test_what_is_computed_is_no_score_by_itself():
+    """S5 and E5 of an agent that nobody judged: no SI, no ES, and nothing is said to be lacking."""
+    given = scored([*pairs("a", 1, 60, 60, 60), *pairs("b", 1, 80, 80, 80, passed=100)])
+    b = given.agent == 1
+    alone = [DIMENSIONS.index(name) for name in ("S5", "E5")]
+    kept = given.values[np.ix_(b, alone)]
+    given.values[b] = np.nan
+    given.values[np.ix_(b, alone)] = kept
+    report = leaderboard(given)
+    assert all(math.isnan(cell.value) and not cell.n for cell in report.rows[1].cells[:4])
+    assert not any(note.startswith("Without") for note in report.notes)
+    assert report.rows[0].cells[0].value == pytest.approx(60)
+
+
+def test_a_level_without_replans_has_no_columns():
+    assert leaderboard(scored(pairs("a", 1, 60, 60, 60))).columns == tuple(
+        f"L1 {name}" for name in ("SI", "DR", "ES", "Avg", "Pass@1")
+    )
+
+
 def test_means_by_hand_and_one_query_has_no_interval():
     """Two replans of one query: SI (40 + 60) / 2 = 50; one cluster cannot be resampled."""
     rows = [("a", 1, 40, 10, 0, 100, 7, 1, 0), ("a", 1, 60, 30, 0, 0, 7, 2, 0)]

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from pararecover_core.rubric import DIMENSIONS, sde_rubric
+from pararecover_core.rubric import DIMENSIONS, JUDGED, sde_rubric
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -64,7 +64,7 @@ class Means(NamedTuple):
         value: G x 4: SI, DR, ES, Avg in [0, 100]; NaN where undefined.
         low, high: Their 95% intervals, G x 4.
         n: G x 4 replans with a score in it.
-        lacking: For each group, ids of sub-dimensions without any score while others have one.
+        lacking: For each group, ids of sub-dimensions without any score while a judged one has.
         passed: G x 3: pass@1 in [0, 100] with its interval; ``runs`` counts them.
     """
 
@@ -81,15 +81,21 @@ def aggregates(means: Floats) -> Floats:
     """SI, DR, ES and Avg in [0, 100] of sub-dimension means (... x 15).
 
     A group is the mean of the sub-dimensions that have scores; ``Means.lacking`` names the others.
+    S5 and E5, which are computed, count once a judged one of their group has a score.
     """
     known = ~np.isnan(means)
     zero = np.where(known, means, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = [
-            100.0 * zero[..., places].sum(-1) / known[..., places].sum(-1)
-            for places in (_MEMBERS[code] for code in GROUPS)
-        ]
+    found = []
+    for code in GROUPS:
+        members, judged = _MEMBERS[code], known[..., _judged(code)].any(-1)
+        n = np.where(judged, known[..., members].sum(-1), np.nan)
+        found.append(100.0 * zero[..., members].sum(-1) / n)
     return np.stack([*found, np.mean(found, axis=0)], axis=-1)
+
+
+def _judged(code: str) -> list[int]:
+    """Places of the judged sub-dimensions of a group."""
+    return [place for place in _MEMBERS[code] if DIMENSIONS[place] in JUDGED]
 
 
 def group_means(
@@ -189,15 +195,15 @@ def _ends(drawn: Floats) -> tuple[Floats, Floats]:
 
 def _n(counts: npt.NDArray[Any]) -> Whole:
     """Replans behind SI, DR, ES and Avg of each group."""
-    parts = [counts[:, _MEMBERS[code]].max(-1) for code in GROUPS]
+    parts = [counts[:, _judged(code)].max(-1) for code in GROUPS]
     return np.stack([*parts, np.min(parts, axis=0)], axis=-1).astype(np.int64)
 
 
 def _lacking(counts: npt.NDArray[Any]) -> list[tuple[str, ...]]:
     found = []
     for row in counts[:, : len(DIMENSIONS)]:
-        missing = [name for name, n in zip(DIMENSIONS, row, strict=True) if not n]
-        found.append(() if len(missing) == len(DIMENSIONS) else tuple(missing))
+        missing = tuple(name for name, n in zip(DIMENSIONS, row, strict=True) if not n)
+        found.append(() if set(missing) >= set(JUDGED) else missing)
     return found
 
 

@@ -45,13 +45,14 @@ def leaderboard(
 
     Args:
         scored: Scores of one scorer.
-        levels: Which levels, in order.
+        levels: Which levels, in order; those without any replan are left out.
         people: Prediction-powered mean of people's scores by agent and level, where there is one.
         resamples: Bootstrap resamples.
 
     Source: paper table 2.
     """
     count = len(scored.agents)
+    levels = [level for level in levels if (scored.level == level).any()] or levels
     means = _by_agent(scored, levels, resamples)
     columns = [f"L{level} {name}" for level in levels for name in (*MEASURES, "Pass@1")]
     if people:
