@@ -73,6 +73,7 @@ function makeDetail(card, { open, go }) {
       make("span", { class: "quiet what", text: parts.filter(Boolean).join(", ") }),
       item.hidden ? make("span", { class: "tag blind" }, icon("blind"), "Blind") : null,
       e5, state, make("span", { class: "gap" }), legend(), answers(),
+      item.hidden ? null : make("a", { class: "btn", href: `case_study?item=${encodeURIComponent(item.key)}`, text: "Make case study" }),
       item.replan ? make("a", { class: "btn p", href: `annotate?item=${encodeURIComponent(item.replan)}`, text: "Score this item" }) : null,
     ].filter(Boolean));
   }
