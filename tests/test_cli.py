@@ -17,34 +17,27 @@ from typer.testing import CliRunner
 from annotations.store import ScoreEntry, Store
 from pararecover_cli.main import COMMANDS, cli, main
 from pararecover_core.rubric import JUDGED
+from tests.command import Done, command
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = CliRunner()
 
 
-def leaves(command, path=()):
+def leaves(group, path=()):
     """Every command that does something, with its words."""
-    below = getattr(command, "commands", None)
-    if hasattr(command, "list_commands"):
-        below = {name: command.get_command(None, name) for name in command.list_commands(None)}
+    below = getattr(group, "commands", None)
+    if hasattr(group, "list_commands"):
+        below = {name: group.get_command(None, name) for name in group.list_commands(None)}
     if not below:
-        return [(path, command)]
+        return [(path, group)]
     return [leaf for name, one in below.items() for leaf in leaves(one, (*path, name))]
-
-
-def run(*arguments):
-    """The exit code, and what went to stdout and stderr, of the real process's main()."""
-    code = "from pararecover_cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True
-    )
 
 
 def test_every_command_has_help_with_an_example():
     found = leaves(typer.main.get_command(cli))
     assert {path[0] for path, _ in found} == set(COMMANDS)
-    for path, command in found:
-        assert f"Example: pararecover {' '.join(path)}" in command.help, path
+    for path, leaf in found:
+        assert f"Example: pararecover {' '.join(path)}" in leaf.help, path
         shown = RUNNER.invoke(cli, [*path, "--help"])
         assert shown.exit_code == 0
         assert "Example:" in shown.stdout
@@ -65,11 +58,18 @@ def test_the_version_is_the_package_s():
     ],
 )
 def test_wrong_use_is_one_message_and_exit_2(arguments, said):
-    done = run(*arguments)
+    done = command(*arguments)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_process_ends_as_main_does():
+    words = ("export", "scores", "--db", "missing.db")
+    code = "from pararecover_cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert Done(done.returncode, done.stdout, done.stderr) == command(*words)
 
 
 def test_settings_come_from_a_dot_env_file(tmp_path, monkeypatch, capsys):
@@ -116,7 +116,7 @@ def test_scores_survive_export_and_import(form, sample_database, tmp_path):
 
 
 def test_export_writes_csv_to_stdout_and_the_rest_to_stderr(sample_database):
-    done = run("export", "scores", "--db", sample_database, "--scorer", "judge:")
+    done = command("export", "scores", "--db", sample_database, "--scorer", "judge:")
     rows = list(csv.DictReader(done.stdout.lstrip("\ufeff").splitlines()))
     assert {row["scorer"] for row in rows} == {"judge:judge-a@v1"}
     assert done.stderr == f"{len(rows):,} scores written\n"
@@ -124,7 +124,7 @@ def test_export_writes_csv_to_stdout_and_the_rest_to_stderr(sample_database):
 
 def test_an_unknown_form_is_refused(sample_database, tmp_path):
     out = tmp_path / "scores.pdf"
-    done = run("export", "scores", "--db", sample_database, "--out", out)
+    done = command("export", "scores", "--db", sample_database, "--out", out)
     assert done.returncode == 2
     assert "a name that ends in .csv, .xlsx, .jsonl" in done.stderr
     assert not out.exists()

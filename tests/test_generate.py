@@ -86,14 +86,19 @@ def test_the_file_has_the_papers_fields():
     assert two["tag_3"] is None or two["tag_3"] in set(ErrorType)
 
 
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        yield pool
+
+
 @pytest.mark.parametrize("level", [1, 2])
-def test_the_same_seed_gives_the_same_bytes_through_any_executor(level):
+def test_the_same_seed_gives_the_same_bytes_through_any_executor(level, processes):
     given = {"level": level, "count": 45, "seed": "same", "rollouts": 0.2}
     alone = text(**given)
     with ThreadPoolExecutor(2) as threads:
         assert text(**given, executor=threads) == alone
-    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
-        assert text(**given, executor=processes) == alone
+    assert text(**given, executor=processes) == alone
     assert text(**{**given, "seed": "other"}) != alone
 
 

@@ -17,6 +17,7 @@ from pararecover_core.formats import read
 from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.report import distribution, judge_free, render
 from pararecover_core.scores import BROKEN_OFF
+from tests.command import command
 
 runner = CliRunner()
 
@@ -240,10 +241,7 @@ def test_distribution_counts_types_by_round(folder):
 
 
 def fails(*args):
-    done = subprocess.run(
-        [sys.executable, "-m", "pararecover_cli", *map(str, args)],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    done = command(*args)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -266,10 +264,11 @@ def test_mistakes_are_named_with_their_cure(folder, tmp_path):
 
 def test_ctrl_c_leaves_a_file_that_the_same_command_completes(folder, tmp_path):
     many, out = tmp_path / "many.jsonl", tmp_path / "t.jsonl"
-    pararecover("generate", "--level", 1, "--count", 300, "--seed", 1, "--out", many)
-    command = [sys.executable, "-m", "pararecover_cli", "run", str(many), "--agent", "oracle",
-               "--out", str(out), "--workers", "2"]  # fmt: skip
-    started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    pararecover("generate", "--level", 1, "--count", 120, "--seed", 1, "--out", many)
+    words = ["run", str(many), "--agent", "oracle", "--out", str(out), "--workers", "2"]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "pararecover_cli", *words], stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (out.exists() and out.stat().st_size > 20_000):
         time.sleep(0.02)
@@ -281,5 +280,5 @@ def test_ctrl_c_leaves_a_file_that_the_same_command_completes(folder, tmp_path):
         assert "Traceback" not in said
     held = len(records(out, Trajectory))
     assert held > 0
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
-    assert len(records(out, Trajectory)) == 300
+    pararecover(*words)
+    assert len(records(out, Trajectory)) == 120
