@@ -182,6 +182,7 @@ def test_what_is_computed_is_no_score_by_itself():
     report = leaderboard(given)
     assert all(math.isnan(cell.value) and not cell.n for cell in report.rows[1].cells[:4])
     assert not any(note.startswith("Without") for note in report.notes)
+    assert report.notes[-1].startswith("Not scored yet: b. A judge can score them")
     assert report.rows[0].cells[0].value == pytest.approx(60)
 
 

@@ -68,7 +68,11 @@ def leaderboard(
             cells += [people.get((name, level), Cell(math.nan, 0)) for level in levels]
         rows.append(Row((name,), tuple(cells)))
     kept = [row for row in rows if any(cell.n for cell in row.cells)]
-    notes = [*_notes(scored, resamples), *_lacking(scored, means, levels)]
+    notes = [
+        *_notes(scored, resamples),
+        *_lacking(scored, means, levels),
+        *_unscored(scored, means),
+    ]
     if people:
         notes.append(
             "People: what people would give on the 13 judged sub-dimensions, estimated from "
@@ -136,6 +140,19 @@ def _lacking(scored: Scored, means: Means, levels: Sequence[int]) -> list[str]:
         f"Without {', '.join(missing)}: {', '.join(names[:8])}"
         + (f" and {len(names) - 8} more." if len(names) > 8 else ".")
         for missing, names in list(found.items())[:_SHOWN_NOTES]
+    ]
+
+
+def _unscored(scored: Scored, means: Means) -> list[str]:
+    """Which agents this scorer gave no score."""
+    count = len(scored.agents)
+    names = [name for at, name in enumerate(scored.agents) if not means.n[at::count].any()]
+    if not names:
+        return []
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    words = f"Not scored yet: {', '.join(names[:8])}{more}."
+    return [
+        f"{words} A judge can score them; the program judge needs no model (Calibrate, Judges)."
     ]
 
 
