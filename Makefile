@@ -20,7 +20,7 @@ test: check
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy -n 2
 
 # Versions that are known to work together; run it after a change of dependencies.
 lock: $(READY)
