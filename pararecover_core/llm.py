@@ -223,6 +223,7 @@ class _Run:
         self._cancelled = cancelled
         self._proven = model.known.answered
         self._first = asyncio.Lock()
+        self._calls = asyncio.Semaphore(self._endpoint.concurrency)
         limit = self._endpoint.per_minute
         self._limiter = AsyncLimiter(1, 60 / limit) if limit else None
         self._end = asyncio.Event()
@@ -240,7 +241,10 @@ class _Run:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(_client(self._endpoint, self._http))
             self._headers = httpx2.Headers({**self._http.headers, **_headers(client)})
-            workers = [asyncio.create_task(self._work()) for _ in range(self._endpoint.concurrency)]
+            most = self._endpoint.concurrency
+            # the next questions are ready when a call ends: what a worker does before and after
+            # its call costs no place
+            workers = [asyncio.create_task(self._work()) for _ in range(most + most // 4)]
             watch = asyncio.create_task(self._watch(workers))
             try:
                 await asyncio.gather(*workers)
@@ -299,9 +303,10 @@ class _Run:
         cut: Completion | None = None
         spent = Usage()
         while True:
-            await self._turn()
             try:
-                completion = await self._once(request, rung, more_tokens)
+                async with self._calls:
+                    await self._turn()
+                    completion = await self._once(request, rung, more_tokens)
             except Fatal as error:
                 failure = self._weigh(error)
             except Unfit as error:
