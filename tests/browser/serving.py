@@ -47,11 +47,19 @@ class Server:
         self.process.join(10)
 
 
+_ports: list[int] = []
+
+
 def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens at; one used before, so that the browser knows the scripts."""
+    for port in (*_ports, 0):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            probe.bind(("127.0.0.1", port))
+            if not port:
+                _ports.append(int(probe.getsockname()[1]))
+            return port or _ports[-1]
+    pytest.fail("no port is free")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
