@@ -11,6 +11,7 @@ from PIL import Image
 
 from pararecover_core.case_study import FORMS, Source, Spec, Subject, build, files, html, zipped
 from pararecover_core.case_study.build import marks, origin, story
+from pararecover_core.case_study.files import round_svg
 from pararecover_core.case_study.html import LIMIT
 from pararecover_core.case_study.latex import tex
 from pararecover_core.case_study.markdown import plain
@@ -354,3 +355,30 @@ def test_drawing_marks_impact_and_fits_text():
     assert cut.endswith("…")
     assert text_width(cut, 12) <= 80
     assert text_width("中文", 12) == 24
+
+
+def test_where_edges_come_from_is_drawn_and_said_in_every_form(instance):
+    """A log: 2 quotes the result of 1, 3 only came a turn later; 1 was planned before all."""
+    first, second, third = (
+        task("1", "find", ["root"]) | {"edge_origin": {"root": "given"}},
+        task("2", "count", ["1"]) | {"edge_origin": {"1": "values"}},
+        task("3", "pay", ["1"]) | {"edge_origin": {"1": "order"}},
+    )
+    run = (Round(plan(first, second, third, task("response", dep=["2", "3"]))),)
+    case = build(Subject(instance, (Source("a", run, (1,)),)), Spec())
+    drawn = round_svg(case.sides[0].rounds[0], case.sides[0])
+    assert sorted(re.findall(r"stroke-dasharray:(8 3|1.5 3.5)", drawn)) == ["1.5 3.5", "8 3"]
+    words = "solid given in the log, dashed inferred from values, dotted inferred from order."
+    page = html(case)
+    assert all(f'class="e-{kind}"' in page for kind in ("given", "values", "order"))
+    assert words in files(case, "markdown")["case-study.md"].decode()
+    source = files(case, "latex")["case-study.tex"].decode()
+    assert words in source
+    assert "dash pattern=on 4pt off 1.5pt" in source
+    assert "dash pattern=on 0.75pt off 1.75pt" in source
+
+
+def test_plans_without_inferred_edges_have_no_legend_of_edges(instance, rounds):
+    case = build(Subject(instance, (source(rounds),)), Spec())
+    assert 'class="e-' not in html(case)
+    assert "Edges:" not in files(case, "markdown")["case-study.md"].decode()

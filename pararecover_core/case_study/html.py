@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from pararecover_core.case_study.model import Case, Mark, Origin, RoundView, ScoreLine, Side
-from pararecover_core.case_study.svg import INK, compact, escape, legend_states, svg
+from pararecover_core.case_study.svg import INK, compact, edge_legend, escape, legend_states, svg
 from pararecover_core.errors import InputError
 from pararecover_core.figures import fixed
 from pararecover_core.rubric import sde_rubric
@@ -163,6 +163,8 @@ def _legend(case: Case) -> str:
     reached = any(one.reached for one in shown)
     states = legend_states([one.picture for one in shown], reached=reached)
     words = "".join(f'<span><i class="s-{s}"></i>{_STATE_WORDS[s]}</span>' for s in states)
+    lines = edge_legend([one.picture for one in shown])
+    words += "".join(f'<span><i class="e-{kind}"></i>{said}</span>' for kind, said in lines)
     hint = '<span class="hint">Choose a node to see its call and what it reaches.</span>'
     return f'<div class="key">{words}{hint}</div>'
 

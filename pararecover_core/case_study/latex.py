@@ -9,7 +9,7 @@ from typing import Any
 from pararecover_core.case_study.html import note_rows, origin_words
 from pararecover_core.case_study.markdown import figure_text, score_table
 from pararecover_core.case_study.model import Case, RoundView, Side
-from pararecover_core.case_study.svg import EDGES, INK, LOOKS, compact, path
+from pararecover_core.case_study.svg import INK, LOOKS, compact, edge_look, edge_words, path
 from pararecover_core.draw import Picture
 from pararecover_core.latex import NEEDS, definitions, tex
 
@@ -55,8 +55,10 @@ def _caption(case: Case) -> str:
         if side.origin:
             words = " ".join(f"{head}: {text}" for head, text in origin_words(side.origin))
             parts.append(tex(words))
+    parts.append(edge_words([one.picture for side in case.sides for one in side.rounds]))
     foot = ". ".join(one for one in (*case.versions, case.item) if one)
-    return " ".join([*parts, f"{tex(foot)}." if foot else ""]).strip()
+    parts.append(f"{tex(foot)}." if foot else "")
+    return " ".join(part for part in parts if part)
 
 
 def _minipage(one: RoundView, side: Side, count: int) -> str:
@@ -106,7 +108,7 @@ def _edge(
 ) -> str:
     ids = shown[edge["from"]]["id"], shown[edge["to"]]["id"]
     hit = ids[0] in {*reached, origin} and ids[1] in reached and edge["mark"] != "added"
-    colour, width, dashes = EDGES.get("reached" if hit else edge["mark"], EDGES[""])
+    colour, width, dashes = edge_look(edge, hit=hit)
     pieces = path(edge, shown)
     curve = _at(pieces[0][0]) + "".join(
         f" .. controls {_at(piece[0])} and {_at(piece[1])} .. {_at(piece[2])}"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from pararecover_core.case_study.html import note_rows, origin_words
 from pararecover_core.case_study.model import Case, RoundView, Side
+from pararecover_core.case_study.svg import edge_words
 from pararecover_core.figures import fixed
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~$&@]|:(?=//))")
@@ -56,6 +57,9 @@ def markdown(case: Case, name: PictureName) -> str:
         parts.append(_block(case.lead))
     for place, side in enumerate(case.sides):
         parts += _side(case, side, place, name)
+    edges = edge_words([one.picture for side in case.sides for one in side.rounds])
+    if edges:
+        parts.append(edges)
     if case.tools:
         tools = "\n".join(f"- {_code(tool)} {plain(words)}" for tool, words in case.tools)
         parts.append(f"## Tools used\n\n{tools}")

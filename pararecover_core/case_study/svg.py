@@ -43,6 +43,9 @@ EDGES: dict[str, tuple[str, float, str]] = {
 }
 """Line, width and dashes of each mark of an edge; "reached" lies on the way of a fault."""
 
+INFERRED: dict[str, tuple[str, str]] = {"values": ("8 3", "dashed"), "order": ("1.5 3.5", "dotted")}
+"""Dashes of an edge that was inferred, by its origin, and their name."""
+
 FONT = "Arial, 'Liberation Sans', sans-serif"
 _WIDE_FONT = "'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
 _BADGE_FILL = {
@@ -218,6 +221,29 @@ def _loop(
     return [((x0, y0),), ((x0, top), (x1, top), (x1, y1))]
 
 
+def edge_look(edge: Mapping[str, Any], *, hit: bool) -> tuple[str, float, str]:
+    """Line, width and dashes of an edge; ``hit`` says that it lies on the way of a fault."""
+    colour, width, dashes = EDGES.get("reached" if hit else edge["mark"], EDGES[""])
+    origin = edge.get("origin", "")
+    if not hit and edge["mark"] in ("", "added") and origin in INFERRED:
+        dashes, width = INFERRED[origin][0], 1.0 if origin == "order" else width
+    return colour, width, dashes
+
+
+def edge_legend(pictures: Sequence[Picture]) -> list[tuple[str, str]]:
+    """Origin of edges and what it means, where pictures show inferred ones."""
+    return list(dict.fromkeys((kind, words) for one in pictures for kind, words in one["legend"]))
+
+
+def edge_words(pictures: Sequence[Picture]) -> str:
+    """The same in a sentence, "" where no edge is inferred."""
+    lines = [
+        f"{INFERRED[kind][1] if kind in INFERRED else 'solid'} {words}"
+        for kind, words in edge_legend(pictures)
+    ]
+    return f"Edges: {', '.join(lines)}." if lines else ""
+
+
 def _edge(
     edge: Mapping[str, Any],
     shown: Mapping[str, Mapping[str, Any]],
@@ -227,8 +253,7 @@ def _edge(
 ) -> str:
     ids = shown[edge["from"]]["id"], shown[edge["to"]]["id"]
     hit = ids[0] in sources and ids[1] in reached and edge["mark"] != "added"
-    mark = "reached" if hit else edge["mark"]
-    colour, width, dashes = EDGES.get(mark, EDGES[""])
+    colour, width, dashes = edge_look(edge, hit=hit)
     pieces = path(edge, shown)
     curve = "M{:g} {:g}".format(*pieces[0][0]) + "".join(
         "C" + " ".join(f"{x:g} {y:g}" for x, y in piece) for piece in pieces[1:]
