@@ -51,7 +51,10 @@ def test_the_version_is_the_package_s():
     ("arguments", "said"),
     [
         (["export", "scores", "--db", "missing.db"], "missing.db: got no file"),
-        (["app", "--host", "0.0.0.0"], "server.address: got '0.0.0.0'"),
+        (
+            ["app", "--host", "0.0.0.0"],
+            "server.address: got '0.0.0.0', expected 127.0.0.1, or a login",
+        ),
         (["import", "missing.jsonl"], "missing.jsonl: got no file"),
         (["app", "--port", "99999"], "less than or equal to 65535"),
         (["nonsense"], "No such command"),

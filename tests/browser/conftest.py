@@ -19,6 +19,8 @@ playwright = pytest.importorskip("playwright.sync_api")
 
 ANNOTATOR = "Ada"
 COOKIE = "pararecover_annotator"
+COLOUR = "(wanted) => getComputedStyle(document.documentElement).colorScheme === wanted"
+"""Whether the page has the theme that is wanted, for ``wait_for_function``."""
 ARGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -100,13 +102,14 @@ def warm_context(browser: "playwright.Browser") -> "playwright.BrowserContext":
 def open_page(
     browser: "playwright.Browser", warm_context: "playwright.BrowserContext"
 ) -> Iterator[Callable[..., Watch]]:
-    """Open a page in a context of its own.
+    """Open a page; each person of a test has a context of their own.
 
     ``open_page(server, name=ANNOTATOR, size=(1440, 900), scheme="light")``; ``name=None`` is a
     stranger, who has to pass the gate. Console errors, page errors and requests to other machines
     are collected in ``problems``.
     """
-    contexts, urls = [], set()
+    contexts: dict[str | None, playwright.BrowserContext] = {}
+    urls = set()
 
     def new(
         server: Server,
@@ -115,8 +118,11 @@ def open_page(
         size: tuple[int, int] = (1440, 900),
         scheme: str = "light",
     ) -> Watch:
-        context = browser.new_context(accept_downloads=True) if contexts else warm_context
-        contexts.append(context)
+        if name not in contexts:
+            contexts[name] = (
+                browser.new_context(accept_downloads=True) if contexts else warm_context
+            )
+        context = contexts[name]
         urls.add(server.url)
         if name:
             context.add_cookies([{"name": COOKIE, "value": name, "url": server.url}])
@@ -128,8 +134,9 @@ def open_page(
         return watch
 
     yield new
-    for context in contexts[1:]:
-        context.close()
+    for context in contexts.values():
+        if context is not warm_context:
+            context.close()
     _forget(warm_context, urls)
 
 

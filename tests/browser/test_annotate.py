@@ -15,7 +15,7 @@ from pararecover_core.formats.items import Item, Place
 from pararecover_core.plan import Plan
 from pararecover_core.records import Instance, Replan, Score, Source, ToolCall, parse_tools
 from pararecover_core.rubric import JUDGED
-from tests.browser.conftest import COOKIE, Watch
+from tests.browser.conftest import COLOUR, COOKIE, Watch
 from tests.browser.serving import Server, free_port, running
 
 READY = ".bench:not(.loading) .sr.fx"
@@ -332,25 +332,23 @@ def test_blind_until_the_reveal(scoring: Server, annotate: Callable[..., Watch])
 
 
 @pytest.mark.parametrize(("size", "narrow"), [((1440, 900), False), ((1024, 768), True)])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_does_not_scroll(
-    scoring: Server,
-    annotate: Callable[..., Watch],
-    size: tuple[int, int],
-    narrow: bool,
-    scheme: str,
+    scoring: Server, annotate: Callable[..., Watch], size: tuple[int, int], narrow: bool
 ):
-    watch = annotate(scoring, "Sizes", size=size, scheme=scheme)
+    watch = annotate(scoring, "Sizes", size=size)
     main = watch.page.get_by_test_id("stMain")
-    room = main.evaluate(
-        "(node) => [node.scrollHeight, node.clientHeight, node.scrollWidth, node.clientWidth]"
-    )
-    assert room[0] <= room[1]
-    assert room[2] <= room[3]
-    panel = watch.page.locator(".panel").bounding_box()
-    assert panel is not None
-    assert round(panel["width"]) == (340 if narrow else 388)
-    watch.check()
+    for scheme in ("light", "dark"):
+        watch.page.emulate_media(color_scheme=scheme)
+        watch.page.wait_for_function(COLOUR, arg=scheme)
+        room = main.evaluate(
+            "(node) => [node.scrollHeight, node.clientHeight, node.scrollWidth, node.clientWidth]"
+        )
+        assert room[0] <= room[1]
+        assert room[2] <= room[3]
+        panel = watch.page.locator(".panel").bounding_box()
+        assert panel is not None
+        assert round(panel["width"]) == (340 if narrow else 388)
+        watch.check()
 
 
 def test_rows_are_radio_groups_and_news_is_spoken(scoring: Server, annotate: Callable[..., Watch]):

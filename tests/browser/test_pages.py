@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.conftest import COLOUR
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -44,9 +46,6 @@ def test_every_page_opens_clean_and_changes_its_theme(size, scheme, server, open
             assert overflow(watch.page) <= 0, f"{name} is wider than the window"
         current = '[data-testid="stSidebarNavLink"][aria-current="page"]'
         assert watch.page.locator(current).get_attribute("href").endswith(f"/{name}")
-
-
-COLOUR = "(wanted) => getComputedStyle(document.documentElement).colorScheme === wanted"
 
 
 def test_the_root_goes_on_to_the_first_page(server, open_page):

@@ -14,7 +14,7 @@ from annotations.store import Store
 from pararecover_core.formats.items import Item, Place
 from pararecover_core.plan import Plan
 from pararecover_core.records import Instance, Replan, Round, Source, ToolCall, Trajectory
-from tests.browser.conftest import ANNOTATOR, Watch
+from tests.browser.conftest import ANNOTATOR, COLOUR, Watch
 from tests.browser.serving import Server
 
 HOSTILE = "<script>window.hurt=1</script><img src=x onerror='window.hurt=1'>"
@@ -75,8 +75,9 @@ def shown(page: Any, words: str) -> None:
     page.get_by_text(words, exact=False).first.wait_for(timeout=10_000)
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 768)])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [((1440, 900), "light"), ((1024, 768), "dark")], ids=["wide", "narrow"]
+)
 def test_the_sample_opens_without_a_problem(
     server: Server, open_page: Callable[..., Watch], size: tuple[int, int], scheme: str
 ) -> None:
@@ -84,9 +85,12 @@ def test_the_sample_opens_without_a_problem(
     page = visit(watch, server, "?answer=yes")
     page.locator(".plan-canvas canvas").wait_for()
     assert page.locator(".list tbody tr").count() == 10
-    # the page never needs to be scrolled sideways
-    assert page.evaluate("document.querySelector('.stMain').scrollWidth - innerWidth") <= 0
-    watch.check()
+    for wanted in (scheme, "dark" if scheme == "light" else "light"):
+        page.emulate_media(color_scheme=wanted)
+        page.wait_for_function(COLOUR, arg=wanted)
+        # the page never needs to be scrolled sideways
+        assert page.evaluate("document.querySelector('.stMain').scrollWidth - innerWidth") <= 0
+        watch.check()
 
 
 def test_filters_order_and_pages_follow_the_database(
