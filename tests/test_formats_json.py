@@ -426,3 +426,28 @@ def test_a_thousand_records_take_no_time():
     start = time.process_time()
     assert len(good(data)) == 1000
     assert time.process_time() - start < 2
+
+
+CHAT = """{"messages":[
+{"role":"user","content":"Tea?"},
+{"role":"assistant","tool_calls":[
+ {"id":"a","type":"function","function":{"name":"boil","arguments":"{}"}},
+ {"id":"b","type":"function","function":{"name":"pour","arguments":"{}"}}]},
+{"role":"tool","tool_call_id":"a","content":"Error: no water"},
+{"role":"tool","tool_call_id":"b","content":"ok"},
+{"role":"assistant","content":"No tea."}]}
+"""
+
+
+def test_a_document_written_by_hand_over_lines_is_one_document():
+    """A bracket or comma at the end of its first line says that it goes on."""
+    assert [type(item) for item in good(CHAT.encode())] == [Instance, Replan, Trajectory]
+    indented = CHAT.replace('{"messages":[\n', '{"messages":[')
+    assert [type(item) for item in good(indented.encode())] == [Instance, Replan, Trajectory]
+
+
+def test_a_broken_document_is_named_once_with_its_line():
+    (broken,) = rejects(CHAT.replace('"Tea?"}', '"Tea?",}').encode())
+    assert "at line 2, character 32" in str(broken)
+    (cut,) = rejects(CHAT[:200].encode())
+    assert "The file seems to end in the middle of a record" in str(cut)

@@ -18,7 +18,7 @@ from pararecover_core.literals import loads
 
 _WRAPPERS = ("data", "records", "instances", "rows", "items", "samples", "scores")
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_POSITION = re.compile(r": line \d+ column (\d+) \(char \d+\)")
+_POSITION = re.compile(r": line (\d+) column (\d+) \(char \d+\)")
 
 
 def read_json(stream: BinaryIO, name: str, rows: RowReader) -> Iterator[Item]:
@@ -45,7 +45,8 @@ def _read_documents(
 ) -> Iterator[Item]:
     try:
         for line, document in text.documents(stream):
-            yield from _record(document, Place(name, line), rows, logs, whole=True)
+            whole = document[:1] not in b"[{" or document.endswith((b"}", b"]"))
+            yield from _record(document, Place(name, line), rows, logs, whole=whole)
     except InputError as error:
         yield _whole_reject(name, error)
 
@@ -84,7 +85,7 @@ def is_lines(head: bytes) -> bool:
     following = rest.lstrip()
     if not following:
         return not start.startswith(b"[")
-    if first.strip() in (b"{", b"["):
+    if first.rstrip().endswith((b"{", b"[", b":", b",")):  # goes on in the next line
         return False
     if start.startswith(b"["):
         return following.startswith(b"{") and _is_json(first)
@@ -146,13 +147,19 @@ def _record(
 
 
 def _broken(place: Place, error: ValueError, whole: bool) -> Reject:
-    reason = _POSITION.sub(r" at character \1", str(error))
+    reason = _POSITION.sub(lambda found: _position(place, *found.groups()), str(error))
     cure = "Correct the line, or write it again with a JSON writer"
     if "UTF-8" in reason:
         return Reject(place, reason, "text in one encoding", "Save the file as UTF-8")
     if not whole:
         cure = "The file seems to end in the middle of a record: fetch it again"
     return Reject(place, f"no JSON ({reason})", "one JSON record", cure)
+
+
+def _position(place: Place, line: str, character: str) -> str:
+    """Where in the file a document breaks; ``place`` says where it starts."""
+    within = f"line {(place.line or 1) + int(line) - 1}, " if line != "1" else ""
+    return f" at {within}character {character}"
 
 
 def _repeated(data: bytes, value: Mapping[str, Any]) -> str:
