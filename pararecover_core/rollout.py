@@ -17,7 +17,9 @@ from pararecover_core.inject import INJECTORS, RETURNS, course, sandbox_instance
 from pararecover_core.inject.call_errors import EMPTY_TEXTS, TIMEOUT_TEXTS
 from pararecover_core.inject.model import Injection, Scene, State
 from pararecover_core.plan import Plan
+from pararecover_core.proof import is_real
 from pararecover_core.records import Instance, Round, Source, ToolCall
+from pararecover_core.results import ResultState, result_state
 from pararecover_core.sandbox.compose import Task
 from pararecover_core.sandbox.draw_values import Draw
 from pararecover_core.sandbox.environment import SandboxEnvironment
@@ -76,8 +78,8 @@ class Flaky:
         return tuple(map(self._lost, self.sandbox.observe(plan, frontier)))
 
     def _lost(self, seen: ToolCall) -> ToolCall:
-        if not self.draw.chance(self.rate):
-            return seen
+        if result_state(seen.result) is not ResultState.OK or not self.draw.chance(self.rate):
+            return seen  # a call that failed anyway has nothing to lose
         self.sandbox.values.pop(seen.node, None)
         texts = self.draw.choice((TIMEOUT_TEXTS, EMPTY_TEXTS))
         return msgspec.structs.replace(seen, result=self.draw.choice(texts))
@@ -119,21 +121,34 @@ def rollout(task: Task, *, level: int, seed: str, number: int, query_id: str) ->
 def _chosen(
     task: Task, rounds: Sequence[Round], level: int
 ) -> tuple[State, list[tuple[int, Fault]]] | None:
-    """The round to stop at, and one new fault of each faulty round up to there."""
+    """The round to stop at, and one new fault of each faulty round up to there.
+
+    Each is proven: mended, the rest of the run would have gone better.
+    """
     known: set[tuple[ErrorType, str, str]] = set()
     found: list[tuple[int, Fault]] = []
     for number, each in enumerate(rounds, start=1):
         if each.plan.fault or not each.observations:
             return None
-        new = [f for f in faults(task, each.plan, each.observations) if _name(f) not in known]
+        state = State(each.plan, each.observations, number)
+        now = faults(task, each.plan, each.observations)
+        new = [f for f in now if _name(f) not in known and is_real(task, state, f)]
         known.update(map(_name, new))
         if not new:
             continue
         found.append((number, new[0]))
-        state = State(each.plan, each.observations, number)
         if level == 1 or len(found) == 3 or (len(found) == 2 and number % 2):
-            return (state, found) if _went_wrong(task, state) else None
+            stand = _stand(state.plan, [f for _, f in found], set(map(_name, now)))
+            return (state, found) if stand and _went_wrong(task, state) else None
     return None
+
+
+def _stand(plan: Plan, found: Sequence[Fault], now: set[tuple[ErrorType, str, str]]) -> bool:
+    """Whether each fault has run its course or is still there: no later plan took it away."""
+    return all(
+        _name(fault) in now or (fault.node in plan.by_id and plan.by_id[fault.node].done)
+        for fault in found
+    )
 
 
 def _name(fault: Fault) -> tuple[ErrorType, str, str]:

@@ -7,7 +7,7 @@ Source: paper appendix C, table 12.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 from pararecover_core.literals import dumps
@@ -16,7 +16,7 @@ from pararecover_core.records import ToolCall
 from pararecover_core.results import ResultState, result_state
 from pararecover_core.sandbox.compose import Task
 from pararecover_core.sandbox.registry import tools, value_fault
-from pararecover_core.sandbox.steps import Link, Step
+from pararecover_core.sandbox.steps import Link, Step, step_id
 from pararecover_core.taxonomy import ErrorType
 
 _COPY = re.compile(r"_(?:again|retry|fix).*$")
@@ -73,7 +73,7 @@ def _node(task: Task, plan: Plan, node: Node) -> Iterator[Fault]:
         return
     step = task.steps[int(home) - 1]
     yield from _call(node, step)
-    yield from _edges(plan, node)
+    yield from _edges(plan, node, {step_id(needed) for needed in step.needs})
 
 
 def _call(node: Node, step: Step) -> Iterator[Fault]:
@@ -114,10 +114,20 @@ def _value(node: Node, name: str, value: Any) -> Iterator[Fault]:
         yield Fault(_E.PARAMETER_INVALID, node.id, name, fault)
 
 
-def _edges(plan: Plan, node: Node) -> Iterator[Fault]:
-    used = set(_REFERENCE.findall(dumps(node.parameters.named))) & set(plan.by_id)
+def used_nodes(node: Node) -> set[str]:
+    """Ids that the values of a call refer to."""
+    return set(_REFERENCE.findall(dumps(node.parameters.named)))
+
+
+def _edges(plan: Plan, node: Node, needs: Set[str]) -> Iterator[Fault]:
+    """Faults of a node's dependencies; ``needs`` are the nodes whose output its step uses."""
+    told = used_nodes(node)
+    used = told & set(plan.by_id)
     waited = set(node.dependencies) - {ROOT}
     lacking, idle = sorted(used - waited), sorted(waited - used)
+    if told > used:
+        idle = []  # it waits for what stood before a call that is missing
+    idle = [dep for dep in idle if home_of(dep) not in needs]  # its value was lost, not its need
     idle = [dep for dep in idle if home_of(dep) != home_of(node.id)]  # a retry follows its try
     if not node.dependencies:
         yield Fault(_E.DEPENDENCE_NULL, node.id, "", "it has no dependencies.")

@@ -6,8 +6,18 @@ import pytest
 from pararecover_core.agents.builtin import Ignore
 from pararecover_core.execute import run
 from pararecover_core.generate import Mix, generate
-from pararecover_core.inject import INJECTORS, RETURNS, Scene, State, course, inject, start
+from pararecover_core.inject import (
+    INJECTORS,
+    RETURNS,
+    Scene,
+    State,
+    course,
+    inject,
+    make_instance,
+    start,
+)
 from pararecover_core.inject.call_errors import twins
+from pararecover_core.literals import dumps
 from pararecover_core.plan import RESPONSE
 from pararecover_core.records import Instance, Source
 from pararecover_core.results import ResultState, result_state
@@ -56,6 +66,11 @@ def unrepaired(plan, observations):
     return failed, trajectory.extra["rounds"], trajectory.extra["calls"], answer
 
 
+def holds_goals(instance, answer):
+    """Whether an answer holds what the instance says a right one holds."""
+    return {(tool, dumps(value)) for tool, value in instance.extra["sandbox"]["goals"]} <= answer
+
+
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("error_type", list(ErrorType))
 def test_an_error_that_nobody_repairs_costs_something(error_type, level):
@@ -67,8 +82,14 @@ def test_an_error_that_nobody_repairs_costs_something(error_type, level):
         failed, rounds, calls, answer = unrepaired(task.plan(), ())
         assert (failed, rounds, calls) == (0, task.rounds, task.calls)
         after = unrepaired(instance.plan, instance.observations)
-        worse = after[0] > 0 or after[1] > rounds or after[2] > calls or not answer <= after[3]
+        worse = (
+            after[0] > 0
+            or after[1] > rounds
+            or after[2] > calls
+            or not holds_goals(instance, after[3])
+        )
         assert worse, (instance.id, instance.error_reason)
+        assert holds_goals(instance, answer)
 
 
 def injection(instance):
@@ -106,6 +127,50 @@ def test_level_2_errors_stand_in_two_or_three_rounds_in_order():
 
 def faulty(instance):
     return instance.plan.by_id[injection(instance)["node"]]
+
+
+@pytest.mark.parametrize(
+    "error_type", [ErrorType.TOOL_SELECT_ERROR, ErrorType.NULL_ERROR, ErrorType.TIMEOUT_ERROR]
+)
+def test_what_leaves_the_answer_right_is_no_error(error_type):
+    """Some wrong calls give what the right one gives, or what shows in nothing that is asked."""
+    made = 0
+    for number in range(160):
+        task = compose(f"right/{number}", shape=Shape.PARALLEL)
+        instance = make_instance(task, [error_type], seed="right", number=number, query_id="1")
+        if instance is None:
+            continue
+        made += 1
+        failed, rounds, _, answer = unrepaired(instance.plan, instance.observations)
+        right = holds_goals(instance, answer)
+        lost = error_type in RETURNS
+        assert not right or (not lost and (failed or rounds > task.rounds)), instance.query
+    assert made > 60
+
+
+FAIL = {
+    *("Parameter_Error", "Parameter_Missing", "Parameter_Invalid", "Type_Error"),
+    *("Tool_name_Error", "Dependence_Error", "Dependence_Null", "Parallelism_Error"),
+}
+"""Errors that fail the call of their node."""
+
+
+def test_errors_of_one_instance_stand_in_nodes_of_their_own_and_none_heals_another():
+    found = generate(level=2, count=150, seed="own nodes", mix=Mix.UNIFORM)
+    for instance in found:
+        errors = instance.extra["sandbox"]["injections"]
+        nodes = [each["node"] for each in errors]
+        assert len(set(nodes)) == len(nodes), (instance.id, nodes)
+        environment = SandboxEnvironment(instance.plan)
+        environment.learn(instance.observations)
+        trajectory = run(instance, Ignore(), environment)
+        given = {c.node: c.result for each in trajectory.rounds for c in each.observations}
+        for node in instance.plan.nodes:
+            if node.done:
+                given.setdefault(node.id, node.description.partition("Execution result: ")[2])
+        for each in errors:
+            if each["error_type"] in FAIL and each["node"] in given:
+                assert result_state(given[each["node"]]) is not ResultState.OK, (instance.id, each)
 
 
 def test_a_wrong_dependency_names_another_node():

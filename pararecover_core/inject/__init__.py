@@ -79,7 +79,11 @@ def observe(plan: Plan, returns: dict[str, str]) -> tuple[ToolCall, ...]:
 
 
 def inject(
-    state: State, error_type: ErrorType, task: Task, draw: Draw
+    state: State,
+    error_type: ErrorType,
+    task: Task,
+    draw: Draw,
+    earlier: Sequence[Injection] = (),
 ) -> tuple[State, Change] | None:
     """Put one error into the plan or the tool return of a round, and prove that it is real.
 
@@ -88,14 +92,16 @@ def inject(
         error_type: The type of the error.
         task: The task behind it.
         draw: Where choices come from.
+        earlier: Errors of the rounds before; they are left as they are.
 
     Returns:
         The faulty state with its new observations, and what was changed; None where no change
         of this type makes a difference: without repair it must fail a call, cost a round or a
-        call, or change the answer (a lost return must change the answer).
+        call, or change the answer (a lost return must change the answer), and it must not take
+        the cost of an earlier error away.
     """
     before = course(state)
-    scene = Scene(state.plan, task, before.failed)
+    scene = Scene(state.plan, task, before.failed, [each.node for each in earlier])
     for _ in range(_TRIES):
         changed = INJECTORS[error_type](scene, draw)
         if changed is None:
@@ -104,11 +110,18 @@ def inject(
             continue
         faulty = State(changed.plan, observe(changed.plan, changed.returns), state.round)
         after = course(faulty)
-        real = after.facts != before.facts if error_type in RETURNS else after.is_worse_than(before)
-        if real:
+        lost = error_type in RETURNS
+        real = after.answer != before.answer if lost else after.is_worse_than(before)
+        if real and _stand(earlier, before, after):
             injection = msgspec.structs.replace(changed.injection, round=state.round)
             return faulty, changed._replace(injection=injection)
     return None
+
+
+def _stand(earlier: Sequence[Injection], before: Course, after: Course) -> bool:
+    """Whether the errors of earlier rounds still cost what they did before another one came."""
+    waited = any(each.error_type is _E.SERIAL_ERROR for each in earlier)
+    return set(before.failed) <= set(after.failed) and (not waited or after.rounds >= before.rounds)
 
 
 def advance(state: State) -> State | None:
@@ -172,7 +185,8 @@ def _errors(
     for index, error_type in enumerate(types):
         if index:
             state = advance(state) if state else None
-        made = inject(state, error_type, task, draw) if state else None
+        earlier = [each.injection for each in changes]
+        made = inject(state, error_type, task, draw, earlier) if state else None
         if made is None:
             return None
         state, changed = made

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pararecover_core.inject.model import State
 from pararecover_core.literals import dumps
-from pararecover_core.plan import RESPONSE, ROOT, Node, Plan
+from pararecover_core.plan import RESPONSE, ROOT, Plan
 from pararecover_core.records import ToolCall
 from pararecover_core.results import ResultState, result_state
 from pararecover_core.sandbox.environment import SandboxEnvironment
@@ -20,14 +20,14 @@ class Course(NamedTuple):
         failed: Nodes whose calls failed, those just observed among them.
         rounds: Rounds still to run.
         calls: Calls of the plan.
-        facts: What the answer rests on: tool and result of each call that the response waits for.
+        answer: What the response is given: tool and result of each call that it waits for directly.
         reached: Whether the response is reached.
     """
 
     failed: tuple[str, ...]
     rounds: int
     calls: int
-    facts: tuple[str, ...]
+    answer: frozenset[str]
     reached: bool
 
     def is_worse_than(self, other: "Course") -> bool:
@@ -36,7 +36,7 @@ class Course(NamedTuple):
             len(self.failed) > len(other.failed)
             or self.rounds > other.rounds
             or self.calls > other.calls
-            or self.facts != other.facts
+            or self.answer != other.answer
             or (other.reached and not self.reached)
         )
 
@@ -68,24 +68,24 @@ def course(state: State) -> Course:
         waiting = [node for node in waiting if node.id not in done]
         rounds += 1
     calls = sum(node.calls_tool for node in plan.nodes if node.id in done)
-    return Course(tuple(failed), rounds, calls, _facts(plan, environment), RESPONSE in done)
+    return Course(tuple(failed), rounds, calls, _answer(plan, environment), RESPONSE in done)
 
 
 def _failed(seen: ToolCall) -> bool:
     return result_state(seen.result) is not ResultState.OK
 
 
-def _facts(plan: Plan, environment: SandboxEnvironment) -> tuple[str, ...]:
-    """Tool and result of each call that the response waits for and that succeeded."""
-    found, waiting = dict[str, Node](), [RESPONSE]
-    while waiting:
-        node = plan.by_id.get(waiting.pop())
-        if node is not None and node.id not in found:
-            found[node.id] = node
-            waiting += node.dependencies
+def _answer(plan: Plan, environment: SandboxEnvironment) -> frozenset[str]:
+    """Tool and result of each call right before the response that succeeded.
+
+    Calls further back show in these or not at all: a wrong one whose result changes none of them
+    leaves the answer right.
+    """
+    response = plan.by_id.get(RESPONSE)
+    found = [plan.by_id[dep] for dep in response.dependencies] if response else []
     made: list[list[Any]] = [
         [node.name, environment.values[node.id]]
-        for node in found.values()
+        for node in found
         if node.calls_tool and node.id in environment.values
     ]
-    return tuple(sorted(map(dumps, made)))
+    return frozenset(map(dumps, made))

@@ -65,17 +65,25 @@ class Scene:
         plan: A plan that parses, its frontier just run.
         task: The task behind it.
         doomed: Nodes that fail as the plan stands: a further error there would change nothing.
+        marked: Nodes that carry an error of an earlier round: another one would hide it.
     """
 
-    def __init__(self, plan: Plan, task: Task, doomed: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        task: Task,
+        doomed: Collection[str] = (),
+        marked: Collection[str] = (),
+    ) -> None:
         self.plan, self.task, self.doomed = plan, task, frozenset(doomed)
+        self.marked = frozenset(marked)
 
     @cached_property
     def pending(self) -> list[Node]:
         """Pending calls that would succeed, those of the frontier first."""
         frontier = set(self.plan.frontier())
         found = [n for n in self.plan.nodes if not n.done and n.calls_tool]
-        found = [n for n in found if n.id not in self.doomed]
+        found = [n for n in found if n.id not in self.doomed | self.marked]
         return sorted(found, key=lambda n: n.id not in frontier)
 
     @cached_property

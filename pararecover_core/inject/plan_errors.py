@@ -109,6 +109,7 @@ def serial_error(scene: Scene, draw: Draw) -> Change | None:
     pairs = [
         (n, other.id)
         for n in waiting
+        if n.id not in scene.marked
         for other in waiting
         if other.id != n.id
         and other.id not in waits[n.id]
@@ -153,7 +154,7 @@ def toolcall_redundancy(scene: Scene, draw: Draw) -> Change | None:
         return None
     draft = Draft(plan)
     taken = [int(n.id) for n in plan.nodes if n.id.isdecimal()]
-    new_id = str(max(taken, default=0) + 1)
+    new_id = str(max([*taken, len(scene.task.steps)]) + 1)
     dependencies = list(source.dependencies) or [ROOT]
     words = source.description.partition(RESULT_MARK)[0]
     para = dict(source.parameters.named)
