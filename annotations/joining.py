@@ -21,6 +21,8 @@ UNNAMED = "unnamed"
 _IMPORT_FIRST = "Import the instance file first, then this file again"
 _NAME_FILE = "Add a level or source column, or pass --level or --source"
 _NAME_QUERY = "Add a query or plan column: level and source are the same"
+_AGENTS_NAMED = 5
+"""How many agents a message lists."""
 _NAME_AGENT = "Add an agent column, or pass --agent"
 
 
@@ -61,7 +63,7 @@ def find_instance(connection: sqlite3.Connection, ref: InstanceRef) -> str:
         )
     named, rows = _candidates(connection, ref)
     if not rows:
-        raise MissingError(f"no instance with {named} is in the database", "one", _IMPORT_FIRST)
+        raise MissingError(f"no instance with {named} in the database", "one", _IMPORT_FIRST)
     differs = ""
     for field, agrees in _checks(connection, ref):
         fitting = [row for row in rows if agrees(row)]
@@ -70,7 +72,7 @@ def find_instance(connection: sqlite3.Connection, ref: InstanceRef) -> str:
             break
         rows = fitting
     if differs:
-        got = f"no instance with {named} and this {differs} is in the database"
+        got = f"no instance with {named} and this {differs} in the database"
         raise MissingError(got, f"the {differs} that the database has for {named}", _IMPORT_FIRST)
     if len(rows) > 1:
         error = AmbiguousError(
@@ -115,9 +117,19 @@ def find_replan(connection: sqlite3.Connection, instance: str, ref: ReplanRef) -
         raise error
     if content:
         return None
-    of_agent = f" of {ref.agent}" if ref.agent else ""
-    got = f"a score, and no replan{of_agent} for its instance is in the database"
-    raise MissingError(got, "one", "Import the replans first, or add thought and plan columns")
+    raise _unanswered(connection, instance, ref.agent)
+
+
+def _unanswered(connection: sqlite3.Connection, instance: str, agent: str) -> MissingError:
+    """The message for a score of an instance that the agent did not answer."""
+    of_agent = f" of {agent}" if agent else ""
+    got = f"a score, and no replan{of_agent} for its instance in the database"
+    others = sorted({row["agent"] for row in _replans(connection, instance)})
+    if not others:
+        cure = "Import the replans first, or add thought and plan columns"
+        return MissingError(got, "one", cure)
+    listed = ", ".join(others[:_AGENTS_NAMED]) + (", ..." if len(others) > _AGENTS_NAMED else "")
+    return MissingError(got, f"one of {listed}", "Correct the agent, or --agent")
 
 
 def find_answer(

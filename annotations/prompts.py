@@ -34,15 +34,19 @@ class Listed(msgspec.Struct, frozen=True):
         return not self.at
 
 
-def list_prompts(store: Store) -> list[Listed]:
-    """All prompts, by id and version."""
-    with store.read() as db:
-        made = [_listed(row) for row in db.execute("SELECT * FROM prompt")]
+def list_prompts(store: Store | None) -> list[Listed]:
+    """All prompts, by id and version; without a database those that are built in."""
+    made = [] if store is None else _made(store)
     found = [*(Listed(prompt) for prompt in built_in_prompts().values()), *made]
     return sorted(found, key=lambda one: (one.prompt.id, one.prompt.version))
 
 
-def get_prompt(store: Store, name: str) -> Prompt:
+def _made(store: Store) -> list[Listed]:
+    with store.read() as db:
+        return [_listed(row) for row in db.execute("SELECT * FROM prompt")]
+
+
+def get_prompt(store: Store | None, name: str) -> Prompt:
     """A prompt by its name, such as ``sde-1``; the newest version where only the id is given.
 
     Raises:

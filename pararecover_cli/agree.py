@@ -128,6 +128,11 @@ def _selection(
     known = choices(store)
     people = [name for name, _ in known.people]
     judges = [name for name, _ in known.judges]
+    if not judges and not judge:
+        cure = (
+            "Import some (pararecover import FILE --judge MODEL@PROMPT), or run pararecover judge"
+        )
+        raise InputError("judge side", "no judge's scores in the database", "some", cure)
     side = GOLD if human == GOLD else choose("human side", human, people)
     other = choose("judge side", judge, [*judges, *people] if judge else judges)
     batches = {name: number for number, name in known.batches}
@@ -210,6 +215,12 @@ def _footnotes(found: Agreement) -> Iterator[str]:
     coverage = found.overall.coverage
     yield "bias: judge mean minus human mean; above 0 the judge is milder."
     yield f"{coverage.both:,} of {coverage.cells:,} cells have both scores{_left_out(coverage)}."
+    if not coverage.both:
+        yield (
+            "Nothing to compare yet: both sides have to score the same answers. What people score "
+            "in a batch counts once its item is submitted (pararecover batch list)."
+        )
+        return
     for figures in (*found.dimensions, found.overall):
         if figures.kappa_note and figures.coverage.cells:
             yield f"Kappa, {figures.name}: {figures.kappa_note}."

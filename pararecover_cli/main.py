@@ -1,16 +1,17 @@
 """``pararecover COMMAND``: settings come from flags, then the environment, then ``.env``."""
 
+import errno
 import sys
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from dotenv import find_dotenv, load_dotenv
 from typer.core import TyperGroup
 
-from pararecover_core.errors import ParaRecoverError
+from pararecover_core.errors import InputError, ParaRecoverError
 
 COMMANDS = {
     "app": ("app", "app"),
@@ -87,11 +88,41 @@ def _options(
     """
 
 
+_DENIED = ("that it may be read or written", "Change its permissions, or name another place")
+_FULL = ("free space", "Free some space and try again, or name another place")
+_OF_THE_MACHINE = {
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.EROFS: _DENIED,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+}
+"""What a person must mend outside the program: number to what was expected and the cure."""
+
+
+def _of_the_machine(error: OSError) -> InputError | None:
+    """The message for an error that the machine is to blame for; None for any other."""
+    expected, cure = _OF_THE_MACHINE.get(error.errno or 0, ("", ""))
+    if not cure:
+        return None
+    got = (error.strerror or str(error)).lower()
+    return InputError(str(error.filename or "files"), got, expected, cure)
+
+
 def main() -> None:
     """Run the command; what a person must fix is one message and exit 2, never a traceback."""
     load_dotenv(find_dotenv(usecwd=True))
     try:
         cli(prog_name="pararecover")
     except ParaRecoverError as error:
-        typer.echo(f"Error: {error}", err=True)
-        sys.exit(2)
+        _end(error)
+    except OSError as error:
+        told = _of_the_machine(error)
+        if told is None:
+            raise
+        _end(told)
+
+
+def _end(error: ParaRecoverError) -> NoReturn:
+    typer.echo(f"Error: {error}", err=True)
+    sys.exit(2)

@@ -19,11 +19,14 @@ Database = Annotated[
 ]
 
 
-def _store(db: Path | None, *, made: bool = False) -> Store:
+def _store(db: Path | None) -> Store | None:
+    """The database to read; None where none is named and none is there yet."""
     path = db or default_path()
-    if not made and not path.is_file():
-        raise InputError(str(path), "no file", "a database", "Check --db and PARARECOVER_DB")
-    return Store(path)
+    if path.is_file():
+        return Store(path)
+    if db is None:
+        return None
+    raise InputError(str(path), "no file", "a database", "Check --db and PARARECOVER_DB")
 
 
 @prompt.command("list")
@@ -68,7 +71,7 @@ def import_(
 
     Example: pararecover prompt import d.md --db study.db --author ada
     """
-    store = _store(db, made=True)
+    store = Store(db or default_path())
     for file in files:
         try:
             found = parse_prompt(file.read_text(encoding="utf-8"), where=str(file))

@@ -72,7 +72,11 @@ def contents(path: Path) -> Iterator[Any]:
 
 
 def instances(path: Path) -> Iterator[Instance]:
-    """Instances of a file, each once; an answer that brings its instance counts as one."""
+    """Instances of a file, each once; an answer that brings its instance counts as one.
+
+    Raises:
+        InputError: The file cannot be read, or holds none.
+    """
     seen: set[str] = set()
     for content in contents(path):
         if isinstance(content, Answer):
@@ -80,6 +84,9 @@ def instances(path: Path) -> Iterator[Instance]:
         if isinstance(content, Instance) and content.key not in seen:
             seen.add(content.key)
             yield content
+    if not seen:
+        cure = "Give a benchmark file, or make one with pararecover generate"
+        raise InputError(str(path), "no instance", "query, tools, plan and results", cure)
 
 
 def lines_in(path: Path) -> int | None:

@@ -58,6 +58,7 @@ def test_the_version_is_the_package_s():
         (["import", "missing.jsonl"], "missing.jsonl: got no file"),
         (["app", "--port", "99999"], "less than or equal to 65535"),
         (["nonsense"], "No such command"),
+        (["prompt", "show", "sde-1", "--out", "/dev/full"], "got no space left on device"),
     ],
 )
 def test_wrong_use_is_one_message_and_exit_2(arguments, said):
@@ -66,6 +67,15 @@ def test_wrong_use_is_one_message_and_exit_2(arguments, said):
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_an_error_of_the_program_itself_keeps_its_traceback(monkeypatch):
+    def broken(**_):
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr("pararecover_cli.main.cli", broken)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        command("doctor")
 
 
 def test_a_process_ends_as_main_does():

@@ -34,6 +34,15 @@ def test_prompts_go_out_as_files_and_come_back(tmp_path):
     ]
 
 
+def test_what_is_built_in_needs_no_database(tmp_path, monkeypatch):
+    monkeypatch.setenv("PARARECOVER_DB", str(tmp_path / "none.db"))
+    assert [line.split("\t")[0] for line in run("list").splitlines()] == [
+        "d-1", "e-1", "s-1", "sde-1",
+    ]  # fmt: skip
+    assert run("show", "s-1").startswith("---")
+    assert not (tmp_path / "none.db").exists()
+
+
 def test_wrong_use_says_what_to_do(tmp_path):
     with pytest.raises(InputError, match="no file, expected a database"):
         run("list", "--db", tmp_path / "none.db")

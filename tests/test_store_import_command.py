@@ -66,7 +66,7 @@ def test_files_land_and_each_reject_has_its_line_and_reason(files, tmp_path):
     assert len(lines) == 2
     assert "results.csv, line 3, column S1_human" in lines[0]
     assert "0.75" in lines[0]
-    assert "no instance with id 8 is in the database" in lines[1]
+    assert "no instance with id 8 in the database" in lines[1]
 
     store = Store(db)
     with store.read() as connection:

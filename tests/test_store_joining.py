@@ -62,7 +62,7 @@ def test_a_row_that_joins_nothing_is_listed_once_whatever_cells_it_has(store):
         "f.csv, line 3, column S1_model",
         "f.csv, line 4, column S1_model",
     ]
-    assert found.rejects[0].got == "no instance with id 7 is in the database"
+    assert found.rejects[0].got == "no instance with id 7 in the database"
 
 
 def facts(store):
@@ -153,10 +153,10 @@ def test_more_instances_than_are_written_at_once(store):
 def test_an_unknown_id_says_what_to_import(store):
     report = store.ingest(items(answer("77"), mark("78")))
     assert str(report.rejects[0]) == (
-        "f.jsonl, line 1: got no instance with id 77 is in the database, expected one. "
+        "f.jsonl, line 1: got no instance with id 77 in the database, expected one. "
         "Import the instance file first, then this file again."
     )
-    assert reasons(report)[1] == (2, "no instance with id 78 is in the database")
+    assert reasons(report)[1] == (2, "no instance with id 78 in the database")
     assert store.counts().replans == 0
 
 
@@ -200,9 +200,9 @@ def test_an_id_in_two_files_is_narrowed_by_what_the_row_says(store):
         "Add a query or plan column: level and source are the same",
     )
     assert reasons(joined(query="Another"))[0][1] == (
-        "no instance with id 5 and this query is in the database"
+        "no instance with id 5 and this query in the database"
     )
-    assert "this plan is in the database" in joined(plan=plan_text("x")).rejects[0].got
+    assert "this plan in the database" in joined(plan=plan_text("x")).rejects[0].got
 
 
 def test_a_row_without_id_is_joined_by_query(store):
@@ -211,7 +211,7 @@ def test_a_row_without_id_is_joined_by_query(store):
     for ref in (InstanceRef(query="Water the plants please"), InstanceRef(query_id="q1")):
         assert not store.ingest(items(answer(ref=ref))).rejects
     report = store.ingest(items(answer(ref=InstanceRef(query="Water"))))
-    assert reasons(report) == [(1, "no instance with this query is in the database")]
+    assert reasons(report) == [(1, "no instance with this query in the database")]
     report = store.ingest(items(answer(ref=InstanceRef())))
     assert reasons(report) == [(1, "a row that names no instance")]
 
@@ -242,11 +242,18 @@ def test_a_score_without_any_replan_is_refused_and_leaves_nothing(store):
     store.ingest(items(instance("1")))
     report = store.ingest(items(mark(), mark(agent="cook-1"), mark(ref=InstanceRef(key="abc"))))
     assert reasons(report) == [
-        (1, "a score, and no replan for its instance is in the database"),
-        (2, "a score, and no replan of cook-1 for its instance is in the database"),
-        (3, "a score, and no replan for its instance is in the database"),
+        (1, "a score, and no replan for its instance in the database"),
+        (2, "a score, and no replan of cook-1 for its instance in the database"),
+        (3, "a score, and no replan for its instance in the database"),
     ]
     assert store.counts().instances == 1  # no stub of abc
+
+
+def test_a_score_of_another_agent_names_those_that_answered(store):
+    one_replan(store)
+    (refused,) = store.ingest(items(mark(agent="cook-9"))).rejects
+    assert refused.got == "a score, and no replan of cook-9 for its instance in the database"
+    assert (refused.expected, refused.cure) == ("one of cook-1", "Correct the agent, or --agent")
 
 
 def test_a_score_with_thought_and_plan_joins_the_same_answer_of_any_agent(store):
