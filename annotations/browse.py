@@ -42,8 +42,8 @@ NO_ANSWER = (
     "id, thought, replan) on the Dataset page, or with: pararecover import results.xlsx"
 )
 BLIND = (
-    "This item waits for you to score it: agent, error tags, scores and what happened later stay "
-    "hidden until you have submitted and revealed it."
+    "This item is blind for you: agent, error tags, scores and what happened later stay hidden "
+    "until you have submitted and revealed it on Annotate."
 )
 
 

@@ -34,6 +34,8 @@ SCORE_EVERYTHING = "score_everything"
 """What the page asks for when nobody made a batch yet."""
 LOOK_BACK = "look_back"
 """What the page asks for when nothing waits: the item worked on last."""
+REVEAL_ALL = "reveal_all"
+"""The same, to reveal all that this annotator submitted in the batch."""
 DEFAULT_BATCH = "Everything, in order"
 
 STEP_ONWARD = 2
@@ -165,7 +167,7 @@ def move(
         item: Where the move starts, or with step 0 where it leads.
         step: 0 to open ``item``, 1 or -1 for the neighbour, 2 for what waits next.
         ask: ``SCORE_EVERYTHING`` makes the default batch first, ``LOOK_BACK`` opens the item
-            that was worked on last.
+            that was worked on last, ``REVEAL_ALL`` reveals what was submitted in the batch.
 
     Returns:
         The desk; without an item where nothing waits.
@@ -175,6 +177,9 @@ def move(
     if desk.batch is None:
         return open_desk(store, annotator)
     around = (store, desk.batch, annotator)
+    if ask == REVEAL_ALL:
+        queue.reveal_all(*around)
+        return desk
     history = _history(*around)
     at = history.index(item) if item in history else len(history)
     if ask == LOOK_BACK:
@@ -250,7 +255,7 @@ def respond(
     if fresh or moved or not desk.item:
         feed["progress"] = _progress(store, annotator, desk)
     if not desk.item:
-        feed["empty"] = _empty(store, desk)
+        feed["empty"] = _empty(store, annotator, desk)
     if isinstance(message.get("full"), Mapping):
         feed["full"] = _full(store, message["full"])
     return desk, feed
@@ -371,7 +376,7 @@ def _progress(store: "Store", annotator: str, desk: Desk) -> Data | None:
     }
 
 
-def _empty(store: "Store", desk: Desk) -> Data:
+def _empty(store: "Store", annotator: str, desk: Desk) -> Data:
     """What to say and offer where no item is open."""
     counts = store.counts()
     batches = list_batches(store)
@@ -402,12 +407,22 @@ def _empty(store: "Store", desk: Desk) -> Data:
         }
     open_ones = [b for b in batches if b.id != desk.batch and b.submitted < b.slots][:3]
     this = next((b for b in batches if b.id == desk.batch), batches[0])
+    lines = [f"In {this.name}, {this.submitted:,} of {this.slots:,} scorings are handed in."]
+    hidden = len(queue.unrevealed(store, this.id, annotator))
+    if hidden:
+        lines.append(
+            f"Agent, error tags and others' scores of {_items_of(hidden)} that you submitted stay"
+            " hidden, and off the lists of other pages, until you reveal them. Scores that you"
+            " change after that are marked."
+        )
     return {
         "title": "No item waits for you",
-        "lines": [f"In {this.name}, {this.submitted:,} of {this.slots:,} scorings are handed in."],
+        "lines": lines,
         "ways": [
             *({"text": f"Open {b.name}", "href": f"annotate?batch={b.id}"} for b in open_ones),
+            *([{"text": f"Reveal {_items_of(hidden)}", "act": REVEAL_ALL}] if hidden else []),
             {"text": "Look back at your last item", "act": LOOK_BACK},
+            {"text": "Read the agreement", "href": "calibrate"},
             make,
         ],
     }
@@ -418,3 +433,7 @@ def _full(store: "Store", asked: Mapping[str, Any]) -> Data:
     replan = _replan_for(store, key)
     instance = store.instance(replan.instance if replan else key)
     return {"item": key, "field": field, "text": full_text(instance, replan, field)}
+
+
+def _items_of(count: int) -> str:
+    return "1 item" if count == 1 else f"{count:,} items"

@@ -15,6 +15,7 @@ Every action carries the client's event id: a repeated one changes nothing.
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import msgspec
 
@@ -41,10 +42,12 @@ __all__ = [
     "release_stale",
     "reopen",
     "reveal",
+    "reveal_all",
     "scorer_of",
     "skip",
     "submit",
     "touch",
+    "unrevealed",
 ]
 
 
@@ -284,6 +287,28 @@ def reveal(store: "Store", batch: int, annotator: str, replan: str, *, event: st
         claims.log_event(db, event, now, annotator, batch, replan, "reveal")
         claims.change(db, item, annotator, revealed_at=item.revealed_at or now)
         return claims.load_item(db, info, annotator, replan)
+
+
+def unrevealed(store: "Store", batch: int, annotator: str) -> list[str]:
+    """Keys of the replans that the annotator submitted and may reveal, in the batch's order."""
+    with store.read() as db:
+        if load_batch(db, batch).reveal is not Reveal.AFTER_SUBMIT:
+            return []
+        rows = db.execute(
+            "SELECT replan FROM assignment JOIN batch_item USING (batch, replan)"
+            " WHERE batch = ? AND annotator = ? AND state = 'submitted'"
+            " AND coalesce(revealed_at, '') = '' ORDER BY position",
+            [batch, annotator],
+        )
+        return [replan for (replan,) in rows]
+
+
+def reveal_all(store: "Store", batch: int, annotator: str) -> int:
+    """Reveal all that ``unrevealed`` lists; how many those were."""
+    replans = unrevealed(store, batch, annotator)
+    for replan in replans:
+        reveal(store, batch, annotator, replan, event=uuid4().hex)
+    return len(replans)
 
 
 def may_show(store: "Store", batch: int, annotator: str, replan: str) -> Shown:

@@ -483,7 +483,12 @@ def test_an_empty_queue_looks_back(store: Store, batch: int, act: Callable[..., 
         message = {"acts": acts, "token": token, "item": at.item, "step": 2}
         at, feed = desk.respond(store, "Ana", at, message)
     assert feed["empty"]["title"] == "No item waits for you"
-    assert feed["empty"]["lines"] == ["In Pilot, 3 of 6 scorings are handed in."]
+    assert feed["empty"]["lines"][0] == "In Pilot, 3 of 6 scorings are handed in."
+    assert "Reveal 3 items" in [way["text"] for way in feed["empty"]["ways"]]
+    at, feed = desk.respond(store, "Ana", at, {"token": 8, "ask": desk.REVEAL_ALL})
+    assert len(feed["empty"]["lines"]) == 1
+    assert all(queue.may_show(store, batch, "Ana", f"r{n}").judge for n in (1, 2, 3))
+    assert not queue.may_show(store, batch, "Bo", "r1").judge
     at, feed = desk.respond(store, "Ana", at, {"token": 9, "ask": desk.LOOK_BACK})
     assert (at.item, feed["standings"]["r3"]["state"]) == ("r3", "submitted")
 

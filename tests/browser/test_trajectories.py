@@ -232,7 +232,7 @@ def test_what_waits_for_the_annotator_stays_blind(
     server = start_server(db)
     watch = open_page(server)
     page = visit(watch, server, f"?item={key}")
-    shown(page, "This item waits for you to score it")
+    shown(page, "This item is blind for you")
     assert agent not in page.locator(".det").inner_text()
     page.get_by_role("button", name="DR", exact=True).click()
     shown(page, "that you still score stay out of this filter")

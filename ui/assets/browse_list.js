@@ -51,7 +51,7 @@ function makeList(card, { open, change }) {
 
   function row(item, index) {
     const errors = make("td", { class: "errs" });
-    if (item.tags_hidden) errors.append(make("span", { class: "quiet", text: "hidden until scored" }));
+    if (item.tags_hidden) errors.append(make("span", { class: "quiet", text: "hidden until revealed" }));
     item.errors.slice(0, 2).forEach((name) => errors.append(make("span", { class: "tg", text: name.replaceAll("_", " ") })));
     if (item.errors.length > 2) errors.append(make("span", { class: "quiet", text: `+${item.errors.length - 2}`, title: item.errors.slice(2).join(", ") }));
     const agent = item.hidden ? "" : item.agent || (item.replan ? "(no name)" : "no answer yet");

@@ -142,7 +142,7 @@ function disagreements(data, pick, turn, open) {
   const shown = `${list.total} ${list.noun}, largest first`;
   const head = make("div", { class: "head" }, make("h2", { text: "Disagreements" }), make("span", { class: "q s12", text: shown }),
     list.title ? make("button", { type: "button", class: "btn", onclick: () => pick({}), "aria-label": `Only ${list.title}: list all again` }, `only ${list.title} ×`) : null,
-    list.blind ? make("span", { class: "q s12", text: `${list.blind} more are of items that you still have to score` }) : null,
+    list.blind ? make("span", { class: "q s12", text: `${list.blind} more are of items that you have still to submit or reveal on Annotate` }) : null,
     make("span", { class: "gap" }), pager(list, turn),
     list.rows.some((row) => row.link) ? make("span", { class: "q s12 keys" }, key("↑"), " ", key("↓"), " move  ", key("↵"), " open") : null);
   if (!list.rows.length) return make("section", { class: "card" }, head, make("p", { class: "q pad", text: "None." }));
