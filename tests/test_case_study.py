@@ -195,6 +195,18 @@ def test_means_follow_the_scores(rounds, instance):
     assert side.means == {"people": {"SI": 70.0, "DR": None, "ES": None}}
 
 
+def test_many_scorers_get_wider_tables_and_prompts_only_where_needed(rounds, instance):
+    """Four columns of scores: 150 + 4 x 65 = 410 pixels a table."""
+    judges = ("judge:gpt-4o@v1", "judge:gpt-4o@v2", "judge:program@1")
+    scores = (score("D3", 0.5), *(score("D3", 1.0, judge) for judge in judges))
+    page = html(build(Subject(instance, (source(rounds, scores=scores),)), Spec()))
+    assert '<div class="bt many" style="--m:410px">' in page
+    heads = re.findall(r"<th>([^<]+)</th>", page)
+    assert heads[:4] == ["People", "gpt-4o@v1", "gpt-4o@v2", "program"]
+    few = html(build(Subject(instance, (source(rounds, scores=scores[:2]),)), Spec()))
+    assert '<div class="bt">' in few
+
+
 @pytest.mark.parametrize(
     ("hide", "gone"),
     [

@@ -20,6 +20,8 @@ LIMIT = 1_000_000
 
 _WIDE = 400
 """Width of a small drawing from which on its figure takes two columns."""
+_SCORERS_ABREAST = 2
+"""Columns of scores up to which the three tables stand side by side."""
 _VARIABLES = {name: f"var(--{name})" for name in INK}
 _MARK_SIGNS = {"failed": "✕", "repair": "✓"}
 _MARK_WORDS = {
@@ -236,15 +238,17 @@ def _scores(side: Side, case: Case) -> str:
         for group in sde_rubric().groups
         if any(line.group == group.id for line in side.scores)
     )
+    columns = len(side.means)
+    many = f' many" style="--m:{150 + 65 * columns}px' if columns > _SCORERS_ABREAST else ""
     return (
-        f'<section class="sc">{name}<div class="bt{"" if groups else " lone"}">{groups}{aside}'
+        f'<section class="sc">{name}<div class="bt{many if groups else " lone"}">{groups}{aside}'
         f"</div>{_notes(side.scores)}</section>"
     )
 
 
 def _group(group: str, name: str, code: str, side: Side) -> str:
     heads = list(side.means)
-    cells = "".join(f"<th>{escape(_short(who))}</th>" for who in heads)
+    cells = "".join(f"<th>{escape(who)}</th>" for who in _called(heads))
     rows = "".join(_line(line, heads) for line in side.scores if line.group == group)
     foot = "".join(f"<td>{_mean(side.means[who].get(code))}</td>" for who in heads)
     return (
@@ -254,8 +258,10 @@ def _group(group: str, name: str, code: str, side: Side) -> str:
     )
 
 
-def _short(who: str) -> str:
-    return "People" if who == "people" else who.partition("@")[0]
+def _called(heads: Sequence[str]) -> list[str]:
+    """Heads of the columns: a judge without its prompt where that names one alone."""
+    short = ["People" if who == "people" else who.partition("@")[0] for who in heads]
+    return [who if short.count(name) > 1 else name for who, name in zip(heads, short, strict=True)]
 
 
 def _line(line: ScoreLine, heads: Sequence[str]) -> str:
