@@ -209,13 +209,19 @@ def _call_of(node: Node) -> _Call:
     return node.name, dumps([sorted(given.named.items()), list(given.positional)])
 
 
+def _all_said(count: int) -> str:
+    if count < 2:
+        return "The new call stands in the thought." if count else "There is no new call."
+    return f"Each of the {count} new calls stands in the thought."
+
+
 def _s1(case: _Case) -> Scored:
     if case.invented:
         shown = ", ".join(sorted(case.invented)[:_SHOWN])
         return Scored(0.5, f"The thought names node {shown}, which is in no plan.")
     unsaid = sorted(n for n in case.recalled if not case.accounts_for(n))
     if not unsaid:
-        return Scored(1.0, f"Each of the {len(case.recalled)} new calls stands in the thought.")
+        return Scored(1.0, _all_said(len(case.recalled)))
     half = len(unsaid) * 2 <= len(case.recalled)
     shown = ", ".join(unsaid[:_SHOWN])
     return Scored(_level(False, half), f"The thought does not account for node {shown}.")
