@@ -103,6 +103,12 @@ def press(page: Any, keys: str, gap: int = 0) -> None:
             page.wait_for_timeout(gap)
 
 
+def submit(page: Any) -> None:
+    """Submit by Enter, which waits while the server is late to answer."""
+    page.wait_for_selector(".bar1:not(.lost)")
+    page.keyboard.press("Enter")
+
+
 def settled(page: Any) -> None:
     """Wait until nothing waits to be stored."""
     page.wait_for_selector(".saved:has-text('All saved')", timeout=20_000)
@@ -191,7 +197,7 @@ def test_fast_presses_land_on_the_rows_that_were_on_screen(
     page = annotate(scoring, name).page
     keys = "1501501501501"
     press(page, keys, gap)
-    page.keyboard.press("Enter")
+    submit(page)
     if gap:
         page.wait_for_timeout(gap)
     press(page, "05", gap)  # the first two rows of the next item
@@ -307,7 +313,7 @@ def test_blind_until_the_reveal(scoring: Server, annotate: Callable[..., Watch])
     page.goto(f"{scoring.url}/annotate?item=r1")
     page.wait_for_selector(READY)
     press(page, "1111111111111", 20)
-    page.keyboard.press("Enter")
+    submit(page)
     page.wait_for_selector("text=Query number 2")
     settled(page)
     page.keyboard.press("[")
@@ -492,7 +498,7 @@ def test_the_last_item_leads_to_the_ways_on(tmp_path: Path, annotate: Callable[.
         watch = annotate(server, "Last")
         page = watch.page
         press(page, "1111111111111")
-        page.keyboard.press("Enter")
+        submit(page)
         page.wait_for_selector(".empty h2:has-text('No item waits for you')")
         assert state(db, "Last", "r1") == "submitted"
         page.keyboard.press("[")

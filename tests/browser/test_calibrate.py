@@ -4,6 +4,8 @@ import csv
 import io
 import re
 
+from playwright.sync_api import expect
+
 from tests.agreement_data import TABLE_5, N, scores_of
 
 
@@ -87,8 +89,7 @@ def test_guidelines_mark_a_sub_dimension_and_draw_the_examples(server, open_page
     page.goto(f"{server.url}/guidelines?d=E2")
     page.locator("tr.cur").wait_for()
     assert page.locator("tr.cur").get_attribute("data-d") == "E2"
-    page.wait_for_timeout(300)
-    assert page.locator("tr.cur").bounding_box()["y"] < 900  # brought into view
+    expect(page.locator("tr.cur")).to_be_in_viewport()
     page.get_by_role("button", name="Examples").click()
     page.locator(".plan canvas").first.wait_for()
     assert page.locator(".plan canvas").count() == 4

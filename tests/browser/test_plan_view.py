@@ -1,7 +1,9 @@
 """The plan drawing alone, on a page of its own: clicks, themes, folded and broken plans."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,18 +84,28 @@ def test_the_page_scrolls_by_wheel_over_a_drawing_and_ctrl_zooms_it(
     page.goto(alone.url)
     canvas = page.locator(".plan-canvas canvas")
     canvas.wait_for(timeout=30_000)
-    page.wait_for_timeout(500)
+    until_still(canvas)
     box = canvas.bounding_box()
     page.mouse.move(box["x"] + 40, min(box["y"] + 40, 240))
     page.mouse.wheel(0, 120)
     page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop > 0")
     canvas.hover(position={"x": 40, "y": 60})
-    painted = canvas.screenshot()
+    painted = until_still(canvas)
     page.keyboard.down("Control")
     page.mouse.wheel(0, -240)
     page.keyboard.up("Control")
-    page.wait_for_timeout(300)
-    assert canvas.screenshot() != painted
+    until = time.monotonic() + 10
+    while canvas.screenshot() == painted:
+        assert time.monotonic() < until, "the drawing did not change"
+
+
+def until_still(canvas: Any) -> bytes:
+    """Wait until a drawing stays as it is, and give its picture."""
+    before, now = b"", canvas.screenshot()
+    while now != before:
+        canvas.page.wait_for_timeout(100)
+        before, now = now, canvas.screenshot()
+    return now
 
 
 FILLED = """([r, g, b]) => {
