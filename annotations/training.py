@@ -426,6 +426,12 @@ def card(**facts: Any) -> bytes:
     return orjson.dumps(orjson.loads(dumps(facts)), option=orjson.OPT_INDENT_2) + b"\n"
 
 
+_E5_FROM = (
+    "E5 comes from running on from the answer: pararecover run on the same items, then import its "
+    "file."
+)
+
+
 def missing_counts(found: Iterable[Candidate]) -> dict[str, int]:
     """In how many answers each sub-dimension lacks a score, most first."""
     tally = {d: 0 for d in (*JUDGED, *_COMPUTED)}
@@ -433,3 +439,17 @@ def missing_counts(found: Iterable[Candidate]) -> dict[str, int]:
         for dimension in one.missing:
             tally[dimension] += 1
     return {d: n for d, n in sorted(tally.items(), key=lambda item: -item[1]) if n}
+
+
+def missing_words(found: Sequence[Candidate]) -> str:
+    """Which scores the answers lack, and where E5 comes from; "" where none is missing."""
+    whole = len(JUDGED) + len(_COMPUTED)
+    unscored = sum(len(one.missing) == whole for one in found)
+    lacking = missing_counts(one for one in found if len(one.missing) < whole)
+    listed = ", ".join(f"{d} {n:,}" for d, n in lacking.items())
+    parts = [
+        f"Answers without any score of this scorer: {unscored:,}." if unscored else "",
+        f"Answers without a score: {listed}." if listed else "",
+        _E5_FROM if "E5" in lacking else "",
+    ]
+    return " ".join(filter(None, parts))

@@ -1,6 +1,7 @@
 """``pararecover export sft|dpo|kto|stepwise|few-shot``: training data out of scored answers."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,15 @@ from pararecover_core.errors import InputError
 from pararecover_core.formats.training import TRAINING_FORMS, add_dataset_info, write_training
 from pararecover_core.formats.writers import target
 from pararecover_core.pairing import GOLD
-from pararecover_core.preferences import PAIRINGS, Part, Rules, Selection, demonstrations
+from pararecover_core.preferences import (
+    INCOMPLETE,
+    PAIRINGS,
+    Candidate,
+    Part,
+    Rules,
+    Selection,
+    demonstrations,
+)
 
 Out = Annotated[Path, typer.Option(help="File to write, JSON lines.")]
 Db = Annotated[Path | None, typer.Option(help="Database; else PARARECOVER_DB, else your own.")]
@@ -152,7 +161,7 @@ def few_shot(
     listed = msgspec.to_builtins(shots)
     with target(out) as stream:
         stream.write(training.card(prompt=prompt_name(), scorer=scorer, demonstrations=listed))
-    _report(chosen)
+    _report(found, chosen)
     typer.echo(f"{len(shots)} demonstrations written to {out}", err=True)
 
 
@@ -174,7 +183,7 @@ def _write(wanted: Wanted, out: Path, db: Path | None) -> None:
     store = open_store(db)
     found = training.candidates(store, wanted.scorer)
     chosen = training_files.choose(wanted, found, training.decisions(store))
-    _report(chosen)
+    _report(found, chosen)
     written = write_training(training_files.texts(store, wanted, found, chosen), out, form)
     if written.repaired:
         lines = ", ".join(map(str, written.repaired[:20]))
@@ -190,12 +199,14 @@ def _write(wanted: Wanted, out: Path, db: Path | None) -> None:
         typer.echo(f"data set {out.stem!r} entered into {listed}", err=True)
 
 
-def _report(chosen: Selection) -> None:
+def _report(found: Sequence[Candidate], chosen: Selection) -> None:
     typer.echo(
         f"{chosen.tasks:,} tasks, {chosen.test_tasks:,} of them set apart for the test", err=True
     )
     for reason, count in chosen.excluded.items():
         typer.echo(f"left out: {count:,} {reason}", err=True)
+    if INCOMPLETE in chosen.excluded:
+        typer.echo(training.missing_words(found), err=True)
 
 
 def check_target(out: Path, option: str = "--out") -> None:

@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from pararecover_cli.export import export
 from pararecover_core.errors import InputError
-from tests.store_data import items
+from pararecover_core.formats import InstanceRef
+from tests.store_data import answer, items, plan_text
 from tests.training_data import JUDGE, run_of, scored_store
 
 
@@ -26,6 +27,15 @@ def run(db, *words):
 
 def lines(path):
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_what_lacks_scores_is_named(tmp_path):
+    store = scored_store(tmp_path / "t.db", tasks=1)
+    ref = InstanceRef(id="1")
+    store.ingest(items(answer(agent="new", thought="I am new", plan=plan_text("mix"), ref=ref)))
+    said = run(store.path, "sft", "--out", str(tmp_path / "sft.jsonl"))
+    assert "left out: 1 not all 15 sub-dimensions scored" in said
+    assert "Answers without any score of this scorer: 1." in said
 
 
 def test_sft_and_its_card(db, tmp_path):

@@ -47,12 +47,4 @@ def _left_out(found: Sequence[Candidate], chosen: Selection) -> None:
         show_rows(("Left out because", "Count"), rows, right=(1,))
     if INCOMPLETE not in chosen.excluded:
         return
-    lacking = training.missing_counts(found)
-    listed = ", ".join(f"{d} {n:,}" for d, n in list(lacking.items())[:6])
-    cure = ""
-    if next(iter(lacking), "") == "E5":
-        cure = (
-            " E5 comes from running on from the answer: pararecover run on the same items, then "
-            "import its file on Dataset."
-        )
-    show_note(f"Answers without a score: {listed}.{cure}")
+    show_note(training.missing_words(found))

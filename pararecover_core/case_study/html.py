@@ -303,7 +303,7 @@ def _mean(value: float | None) -> str:
 def origin_words(origin: Origin) -> list[tuple[str, str]]:
     """Where the error began and what it reached, as headings and texts."""
     found = [("Where the error began", f"Round {origin.round}, node {origin.node}: ")]
-    found[0] = (found[0][0], found[0][1] + f"{origin.call} {origin.said}.")
+    found[0] = (found[0][0], found[0][1] + f"{origin.call} {origin.said}".removesuffix(".") + ".")
     if origin.cause:
         found.append(("Why", origin.cause))
     nodes = ", ".join(origin.reached[:24]) + (" and more" if len(origin.reached) > 24 else "")
