@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal
+from threading import Thread
 from typing import Any, BinaryIO
 
 import typer
@@ -150,6 +151,7 @@ class RecordFile:
             kind = "replan" if isinstance(record, Replan) else "trajectory"
             self.done.add((kind, record.instance, record.agent))
         self._file.write(line_of(record))
+        self._file.flush()  # an answer may have been paid for
 
     def add_line(self, line: Line, *, answers: bool) -> None:
         """Write a run that is a line already, its first answer before it unless that is there."""
@@ -159,6 +161,7 @@ class RecordFile:
             self._file.write(line.answer)
         self.done.add(("trajectory", *names))
         self._file.write(line.text)
+        self._file.flush()
 
     def count(self, kind: str) -> int:
         """How many replans or trajectories are in it."""
@@ -198,7 +201,7 @@ def executor_of(workers: int, *, threads: bool = False) -> Iterator[Executor | N
     pool: Executor = (
         ThreadPoolExecutor(workers)
         if threads
-        else ProcessPoolExecutor(workers, get_context("spawn"), initializer=_leave_ctrl_c)
+        else ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin_worker)
     )
     try:
         yield pool
@@ -206,9 +209,20 @@ def executor_of(workers: int, *, threads: bool = False) -> Iterator[Executor | N
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_ctrl_c() -> None:
-    """Ctrl-C is for the command itself, not for its workers."""
+def _begin_worker() -> None:
+    """Ctrl-C is for the command itself; a worker ends when the command is no more.
+
+    Without that, the workers of a command that was killed would wait for work for ever.
+    """
     signal(SIGINT, SIG_IGN)
+    Thread(target=_end_with_command, daemon=True).start()
+
+
+def _end_with_command() -> None:
+    command = parent_process()
+    if command is not None:
+        command.join()
+        os._exit(1)
 
 
 @contextmanager

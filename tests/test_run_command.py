@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from annotations import browse
 from annotations.store import Store
 from pararecover_cli.main import cli
+from pararecover_cli.record_file import RecordFile
 from pararecover_core.formats import read
 from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.report import distribution, judge_free, render
@@ -282,3 +283,25 @@ def test_ctrl_c_leaves_a_file_that_the_same_command_completes(folder, tmp_path):
     assert held > 0
     pararecover(*words)
     assert len(records(out, Trajectory)) == 120
+
+
+def test_workers_end_with_a_command_that_is_killed():
+    """They hold its output open as long as they live."""
+    code = (
+        "import os, time\n"
+        "from pararecover_cli.record_file import executor_of\n"
+        "with executor_of(2) as pool:\n"
+        "    print(pool.submit(os.getpid).result(), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    started = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert started.stdout.readline().strip().isdecimal()
+    started.kill()
+    started.communicate(timeout=20)
+
+
+def test_what_is_written_is_there_for_others_at_once(folder, tmp_path):
+    file = RecordFile(tmp_path / "t.jsonl")
+    file.add(next(iter(records(folder / "a.jsonl", Replan))))
+    assert file.path.read_bytes().endswith(b"\n")
+    file.close()
