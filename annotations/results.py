@@ -304,8 +304,11 @@ def make(store: "Store", wanted: Wanted) -> list[Report]:
 
 
 def _known(name: str, known: Sequence[str]) -> str:
-    if name == GOLD or name in known:
+    if name == GOLD:
         return name
+    for one in known:
+        if one in (name, f"{HUMAN}{name}", f"{JUDGE}{name}"):
+            return one
     expected = f"one of {', '.join(known[:12])}" if known else "a scorer; nobody has scored yet"
     raise InputError("scorer", repr(name), expected, "Name one of them")
 

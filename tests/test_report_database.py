@@ -41,6 +41,15 @@ def score(store, replan, dimension, value, scorer=JUDGE, base=0):
     return store.append([entry])
 
 
+def test_a_scorer_is_named_with_or_without_its_kind(store):
+    for whole in (JUDGE, "human:ann"):
+        short = whole.partition(":")[2]
+        one, other = (
+            results.make(store, Wanted("leaderboard", name, resamples=0)) for name in (whole, short)
+        )
+        assert [made.notes for made in one] == [made.notes for made in other]
+
+
 def test_the_scorers_and_a_report_of_each(store):
     assert results.scorers(store) == [JUDGE, "gold", "human:ann", "human:ben"]
     for scorer in results.scorers(store):

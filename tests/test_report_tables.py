@@ -243,6 +243,7 @@ def test_cells_name_the_view_of_their_replans_and_formats_agree():
     latex = render(report, "latex")
     assert "a \\& b & 2 & 50.00" in latex
     assert "\\toprule" in latex
+    assert all(f"% {note}" in latex for note in report.notes)
 
 
 def test_aggregates_follow_the_rubric():

@@ -213,4 +213,5 @@ def _latex(report: Report) -> str:
          r"\bottomrule", r"\end{tabular}",
          rf"\caption{{{tex(report.title)}}}", rf"\end{{{place}}}"]
     )  # fmt: skip
-    return "\n".join([rf"{NEEDS} \usepackage{{booktabs}}", *definitions(source), source])
+    notes = [f"% {' '.join(note.split())}" for note in report.notes]  # for the author, not in print
+    return "\n".join([rf"{NEEDS} \usepackage{{booktabs}}", *notes, *definitions(source), source])
