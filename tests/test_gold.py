@@ -117,6 +117,6 @@ def test_bulk_reading_is_quick(store):
             ScoreEntry(f"e{number}", "r2-a", "D1", "human:ann", 1.0, "", number, batch=batch)
         )
     store.append(rows)
-    start = time.perf_counter()
+    start = time.process_time()
     assert [s for s in human_scores(store) if s.replan == "r2-a"] == []
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

@@ -70,7 +70,7 @@ def test_segments_joined_are_the_text(text: str):
 
 
 def test_hostile_text_is_read_in_little_time():
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ("a-" * 6_000, "node" + " " * 12_000, "1 -> " * 3_000, "node 1, " * 2_000):
         segments(text, nodes=IDS, tools=TOOLS)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
