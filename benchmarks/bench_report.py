@@ -41,8 +41,8 @@ def main() -> None:
     wall, processor = min(taken)
     reached = "reached" if wall < TARGET else "missed"
     print(
-        f"leaderboard of {len(given.agent):,} replans: {wall:.2f} s, {processor:.2f} s of processor "
-        f"(to reach {TARGET:g} s: {reached})"
+        f"leaderboard of {len(given.agent):,} replans: {wall:.2f} s, {processor:.2f} s of "
+        f"processor (to reach {TARGET:g} s: {reached})"
     )
 
 
