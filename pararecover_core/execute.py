@@ -237,10 +237,12 @@ def ask(agent: Agent, view: View) -> Reply:
         reply = agent.replan(view)
     except AgentError:
         raise
-    except Exception as error:  # an agent is foreign code: it may end its run, not ours
+    except (Exception, SystemExit) as error:  # foreign code: it may end its run, not ours
         raise AgentError(f"{type(error).__name__}: {error}"[:_SHOWN]) from error
     if not isinstance(reply, Reply) or not isinstance(reply.thought, str):
         raise AgentError(f"the agent gave {type(reply).__name__}, not a reply with a thought")
+    if not isinstance(reply.raw, str) or not isinstance(reply.usage, dict):
+        raise AgentError("the agent gave a reply whose raw is no text, or whose usage is no object")
     return reply
 
 

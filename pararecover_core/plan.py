@@ -495,4 +495,5 @@ def _unquoted(text: str) -> str:
 
 def _kind(value: Any) -> str:
     names = {str: "text", int: "a number", float: "a number", bool: "a boolean", dict: "an object"}
-    return "missing" if value is None else names.get(type(value), "a list")
+    names |= {list: "a list", tuple: "a list"}
+    return "missing" if value is None else names.get(type(value), "no JSON")

@@ -73,7 +73,7 @@ class Scripted:
 
     def replan(self, view):
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer(view) if callable(answer) else answer
 
@@ -142,6 +142,9 @@ for _ in range(2_000):
         ([None], OutcomeKind.AGENT_ERROR),
         (["text"], OutcomeKind.AGENT_ERROR),
         ([Reply(None, {})], OutcomeKind.AGENT_ERROR),
+        ([Reply("?", {}, raw=5)], OutcomeKind.AGENT_ERROR),
+        ([Reply("?", {}, usage=5)], OutcomeKind.AGENT_ERROR),
+        ([SystemExit(3)], OutcomeKind.AGENT_ERROR),
     ],
 )
 def test_whatever_an_agent_does_ends_its_run_and_no_more(answers, outcome):
