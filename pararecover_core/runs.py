@@ -38,8 +38,8 @@ from pararecover_core.sandbox.registry import tools
 from pararecover_core.sandbox.success import correct
 from pararecover_core.scores import BROKEN_OFF, run_efficacy, tool_use_efficiency
 
-CHUNK = 20
-"""Instances that travel to a worker together."""
+CHUNK = 5
+"""Instances that travel to a worker together: few, so that all workers end at about one time."""
 
 EnvironmentFactory = Callable[[Instance], Environment]
 """Makes what runs the calls of one instance."""
