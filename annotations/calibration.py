@@ -88,12 +88,15 @@ class Listed(msgspec.Struct, frozen=True):
     blind: int = 0
 
 
-def compare(cells: Iterable[Cell], *, resamples: int = 2000) -> Comparison:
+def compare(
+    cells: Iterable[Cell], *, resamples: int = 2000, alone: Mapping[str, int] | None = None
+) -> Comparison:
     """Measure two sides and put their disagreements in order.
 
     Args:
         cells: As ``measure`` takes them.
         resamples: Bootstrap resamples.
+        alone: As ``measure`` takes it.
 
     Raises:
         AgreementError: As ``measure``.
@@ -103,7 +106,8 @@ def compare(cells: Iterable[Cell], *, resamples: int = 2000) -> Comparison:
     apart = [cell for cell in given if cell.gap > 0]
     apart.sort(key=lambda cell: (-cell.gap, places.get(cell.dimension, 99)))
     top = ceiling(given, resamples=resamples)
-    return Comparison(measure(given, resamples=resamples), tuple(apart), top)
+    found = measure(given, resamples=resamples, alone=alone)
+    return Comparison(found, tuple(apart), top)
 
 
 def listed(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from annotations.pairs import Selection, load
+from annotations.pairs import Selection, judge_alone, load
 from annotations.score_log import storable
 from pararecover_core.agreement import Agreement, Estimate
 from pararecover_core.agreement_groups import (
@@ -169,8 +169,15 @@ def replacement(cells: Sequence[Cell]) -> tuple[Table, Replacement]:
     return Table(heads, rows, found.words()), found
 
 
-def powered(store: "Store", selection: Selection, cells: Sequence[Cell]) -> Table:
-    """The human mean of each agent and level, from few human and many judge scores."""
+def powered(store: "Store", selection: Selection, shared: Sequence[Cell]) -> Table:
+    """The human mean of each agent and level, from few human and many judge scores.
+
+    Args:
+        store: The database.
+        selection: Sides and filters.
+        shared: The cells of ``load_shared``; those that the judge alone scored are read here.
+    """
+    cells = [*shared, *judge_alone(store, selection)]
     samples = {cell.sample for cell in cells}
     level = groups_of(store, samples, "level")
     agent = groups_of(store, samples, "agent")

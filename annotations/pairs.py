@@ -6,6 +6,7 @@ A spreadsheet goes the same way (``pararecover_core.score_files``): both end in 
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import orjson
 
 from annotations.gold import counts, held_out
 from annotations.store import Store
-from pararecover_core.pairing import GOLD, HUMAN, JUDGE, SEALED, Cell, CellKey, pair
+from pararecover_core.pairing import GOLD, HUMAN, JUDGE, NO_HUMAN, SEALED, Cell, CellKey, pair
 from pararecover_core.records import Score
 from pararecover_core.rubric import JUDGED
 
@@ -65,6 +66,19 @@ class Choices(NamedTuple):
     levels: list[int]
     error_types: list[str]
     agents: list[str]
+
+
+class Shared(NamedTuple):
+    """The cells that figures come from, and how many others there are.
+
+    Attributes:
+        cells: Cells that people scored, decided or were to score, and those whose score of the
+            judge is missing, sealed or withdrawn.
+        alone: How many more cells the judge alone scored, by sub-dimension.
+    """
+
+    cells: list[Cell]
+    alone: dict[str, int]
 
 
 class Named(NamedTuple):
@@ -127,29 +141,113 @@ def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDG
         Every cell that a side scored (a judge's on held-out items of a session are sealed: no
         score, with that reason); of a batch also those that it asks for.
     """
-    where, values = _filters(selection)
     with store.read() as db:
-        scorers = [row[0] for row in db.execute("SELECT DISTINCT scorer FROM score_log")]
-        chosen = [name for name in scorers if _takes_part(name, selection)]
-        cursor = db.cursor()
-        cursor.row_factory = None  # plain tuples: there may be some hundred thousand
-        rows = cursor.execute(f"{_SCORES}{where}{_OLDEST_FIRST}", (_json(chosen), *values))
-        failed = _failures(db, selection.judge, where, values)
-        scores = [*failed, *_newest(rows, revealed=selection.revealed)]
-        if selection.judge.startswith(JUDGE) and not selection.held_out:
-            scores = _sealed(scores, selection.judge, held_out(db))
-        decided = db.execute(f"{_GOLD}{where}", values)
-        gold: dict[CellKey, float] = {(row[0], row[1]): row[2] for row in decided}
-        wanted = _wanted(db, selection, where, values)
+        return _load(db, selection, dimensions)
+
+
+def load_shared(store: Store, selection: Selection) -> Shared:
+    """As ``load``, with what the judge alone scored as mere numbers.
+
+    A judge may have scored every answer, and people a hundredth of them.
+
+    Args:
+        store: The database.
+        selection: Sides and filters.
+    """
+    with store.read() as db:
+        if selection.batch is not None or not selection.judge or _person(selection.judge):
+            return Shared(_load(db, selection, JUDGED), {})
+        met = _met(db, selection)
+        alone, unclear = _alone(db, selection, met)
+        cells = _load(db, selection, JUDGED, judged=met | unclear)
+    return Shared(cells, {name: alone[name] for name in JUDGED if alone[name]})
+
+
+def judge_alone(store: Store, selection: Selection) -> list[Cell]:
+    """The cells that ``load_shared`` only counts.
+
+    Args:
+        store: The database.
+        selection: Sides and filters.
+    """
+    shared = {cell.sample for cell in load_shared(store, selection).cells}
+    where, values = _filters(selection)
+    query = f"SELECT s.replan, s.dimension, s.value FROM score_log s WHERE s.scorer = ?{where}"
+    with store.read() as db:
+        rows = db.execute(f"{query}{_OLDEST_FIRST}", (selection.judge, *values))
+        newest = {(row[0], row[1]): row[2] for row in rows if row[0] not in shared}
+    return [
+        Cell(sample, dimension, None, value, NO_HUMAN)
+        for (sample, dimension), value in newest.items()
+        if dimension in JUDGED
+    ]
+
+
+def _load(
+    db: sqlite3.Connection,
+    selection: Selection,
+    dimensions: Sequence[str],
+    *,
+    judged: frozenset[str] | None = None,
+) -> list[Cell]:
+    """The cells; of the judge's scores only those of the replans ``judged``, None for all."""
+    where, values = _filters(selection)
+    scorers = [row[0] for row in db.execute("SELECT DISTINCT scorer FROM score_log")]
+    chosen = [name for name in scorers if _takes_part(name, selection)]
+    some, only = "", []
+    if judged is not None:
+        some = " AND (s.scorer <> ? OR s.replan IN (SELECT value FROM json_each(?)))"
+        only = [selection.judge, _json(list(judged))]
+    cursor = db.cursor()
+    cursor.row_factory = None  # plain tuples: there may be some hundred thousand
+    query = f"{_SCORES}{where}{some}{_OLDEST_FIRST}"
+    rows = cursor.execute(query, (_json(chosen), *values, *only))
+    failed = _failures(db, selection.judge, where, values)
+    scores = [*failed, *_newest(rows, revealed=selection.revealed)]
+    if selection.judge.startswith(JUDGE) and not selection.held_out:
+        scores = _sealed(scores, selection.judge, held_out(db))
+    decided = db.execute(f"{_GOLD}{where}", values)
+    gold: dict[CellKey, float] = {(row[0], row[1]): row[2] for row in decided}
     return pair(
         scores,
         human=selection.human,
         judge=selection.judge,
         gold=gold,
-        wanted=wanted,
+        wanted=_wanted(db, selection, where, values),
         dimensions=dimensions,
         revealed=selection.revealed,
     )
+
+
+def _met(db: sqlite3.Connection, selection: Selection) -> frozenset[str]:
+    """Replans whose cells are more than the judge's score alone."""
+    query = (
+        "SELECT replan FROM score_log WHERE scorer GLOB 'human:*' UNION SELECT replan FROM gold "
+        "UNION SELECT replan FROM judgement WHERE scorer = ? AND status <> 'ok'"
+    )
+    found = {row[0] for row in db.execute(query, (selection.judge,))}
+    return frozenset(found) | held_out(db)
+
+
+def _alone(
+    db: sqlite3.Connection, selection: Selection, met: frozenset[str]
+) -> tuple[Counter[str], frozenset[str]]:
+    """How many cells the judge alone scored, by sub-dimension, and replans it withdrew from."""
+    where, values = _filters(selection)
+    query = (
+        "SELECT s.dimension, COUNT(*) FILTER (WHERE s.revision = 1), "  # one first one a cell
+        "json_group_array(DISTINCT s.replan) FILTER (WHERE s.value IS NULL) "
+        f"FROM score_log s WHERE s.scorer = ?{where} "
+        "AND s.replan {} IN (SELECT value FROM json_each(?)) GROUP BY s.dimension"
+    )
+    given = (selection.judge, *values)
+    rows = db.execute(query.format("NOT"), (*given, _json(list(met)))).fetchall()
+    unclear = frozenset(key for row in rows for key in orjson.loads(row[2]))
+    alone = Counter({row[0]: row[1] for row in rows})
+    if unclear:
+        held = db.execute(query.format(""), (*given, _json(list(unclear))))
+        alone.subtract({row[0]: row[1] for row in held})
+    return alone, unclear
 
 
 def with_notes(store: Store, cells: Iterable[Cell], judge: str) -> list[Cell]:
@@ -235,8 +333,12 @@ def _sealed(scores: list[Score], judge: str, kept: frozenset[str]) -> list[Score
     ]
 
 
+def _person(scorer: str) -> bool:
+    return scorer.startswith(HUMAN)
+
+
 def _takes_part(scorer: str, selection: Selection) -> bool:
-    return scorer.startswith(HUMAN) or scorer == selection.judge
+    return _person(scorer) or scorer == selection.judge
 
 
 def _filters(selection: Selection) -> tuple[str, list[Any]]:

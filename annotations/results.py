@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from annotations.gold import PEOPLE, held_out
-from annotations.pairs import Selection
+from annotations.pairs import Selection, load_shared
 from annotations.pairs import load as load_cells
 from annotations.run_figures import RUN_FIGURES, stored_efficacy, trajectory_efficacy
 from annotations.search_schema import ERROR_BITS
@@ -341,8 +341,8 @@ def _agreement(store: "Store", scorer: str, wanted: Wanted, known: Sequence[str]
     if judge == GOLD:
         judge = next((n for n in known if n != GOLD and not n.startswith(HUMAN)), "")
     human = wanted.other or GOLD
-    cells = load_cells(store, Selection(human=human, judge=judge))
-    found = measure(cells, resamples=wanted.resamples)
+    shared = load_shared(store, Selection(human=human, judge=judge))
+    found = measure(shared.cells, resamples=wanted.resamples, alone=shared.alone)
     return agreement_table(found, judge=judge, human="people (gold)" if human == GOLD else human)
 
 

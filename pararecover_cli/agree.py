@@ -1,7 +1,7 @@
 """``pararecover agree``: how far people and a judge agree, from files or from a database."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from annotations import sealed
-from annotations.pairs import Selection, choices, load
+from annotations.pairs import Selection, choices, load_shared
 from annotations.score_log import storable
 from annotations.store import Store
 from pararecover_core.agreement import Agreement, Estimate, Figures, measure
@@ -31,12 +31,13 @@ WIDE = 120
 
 
 class _Compared(NamedTuple):
-    """Cells of both sides, their names, and what a file held that was not taken."""
+    """Cells of both sides, their names, what a file held that was not taken, other cells' count."""
 
     cells: list[Cell]
     human: str
     judge: str
     rejects: list[Reject]
+    alone: Mapping[str, int]
 
 
 def agree(
@@ -94,11 +95,12 @@ def agree(
         if held_out:
             sealed.count_looks(store, selection.judge, author="pararecover agree")
             selection = msgspec.structs.replace(selection, held_out=True)
-        compared = _Compared(load(store, selection), selection.human, selection.judge, [])
+        shared = load_shared(store, selection)
+        compared = _Compared(shared.cells, selection.human, selection.judge, [], shared.alone)
     else:
         options = ReadOptions(human_suffix=human_suffix, model_suffix=model_suffix)
         compared = _from_files(files or [], options, human, judge, revealed=revealed)
-    found = measure(compared.cells, resamples=resamples, seed=seed)
+    found = measure(compared.cells, resamples=resamples, seed=seed, alone=compared.alone)
     typer.echo(_document(found, compared) if as_json else _report(found, compared), nl=as_json)
     _tell_rejects(compared.rejects)
     if strict and compared.rejects:
@@ -111,7 +113,7 @@ def _from_files(
     found = file_scores(_items(files, options))
     cells = file_cells(found, human=human, judge=judge, revealed=revealed)
     side, other = found.sides(human, judge)
-    return _Compared(cells, side, other, found.rejects)
+    return _Compared(cells, side, other, found.rejects, {})
 
 
 def _items(files: Sequence[Path], options: ReadOptions) -> Iterator[Item]:

@@ -10,7 +10,7 @@ Source: paper section 3.3 (eq. 5 and 6, table 5); intervals, kappa and coverage 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -222,6 +222,7 @@ def measure(
     resamples: int = 2000,
     seed: int = 20260101,
     level: float = 0.95,
+    alone: Mapping[str, int] | None = None,
 ) -> Agreement:
     """All figures of two sides' scores, with intervals and coverage.
 
@@ -231,6 +232,7 @@ def measure(
         resamples: Bootstrap resamples; 0 leaves the intervals out (NaN).
         seed: Seed of the resampling.
         level: Confidence level of the intervals, in (0, 1).
+        alone: More cells that the judge alone scored, by sub-dimension: coverage counts them.
 
     Returns:
         Figures for each sub-dimension, their mean over the sub-dimensions that have pairs
@@ -242,6 +244,7 @@ def measure(
     Source: paper section 3.3, eq. (5) and (6), table 5.
     """
     table = _Table.of(cells, dimensions)
+    table.alone = alone or {}
     counts = table.counts
     drawn = _resample(table.outcomes, resamples, seed)
     every = tuple(
@@ -262,6 +265,7 @@ class _Table:
         self.rows: list[int] = []
         self.columns: list[int] = []
         self.samples: dict[str, int] = {}
+        self.alone: Mapping[str, int] = {}
 
     @classmethod
     def of(cls, cells: Iterable[Cell], dimensions: Sequence[str]) -> "_Table":
@@ -319,7 +323,10 @@ class _Table:
     @cached_property
     def coverage(self) -> dict[str, Coverage]:
         """Coverage by sub-dimension."""
-        return {name: Coverage.of(cells) for name, cells in self.cells.items()}
+        return {
+            name: Coverage.of(cells) + Coverage.by_judge_alone(self.alone.get(name, 0))
+            for name, cells in self.cells.items()
+        }
 
 
 def _code(score: float, where: str) -> int:

@@ -122,6 +122,11 @@ class Coverage(msgspec.Struct, frozen=True):
         )
 
     @classmethod
+    def by_judge_alone(cls, cells: int) -> "Coverage":
+        """Of so many cells that no person scored."""
+        return cls(only_judge=cells, human_gaps={NO_HUMAN: cells} if cells else {})
+
+    @classmethod
     def of(cls, cells: Iterable[Cell]) -> "Coverage":
         """Count cells."""
         kinds: Counter[tuple[bool, bool]] = Counter()

@@ -4,7 +4,7 @@ import pytest
 
 from annotations import calibration_more as more
 from annotations.calibration import board, compare, listed
-from annotations.pairs import Selection, load
+from annotations.pairs import Selection, load, load_shared
 from annotations.score_log import ScoreEntry
 from pararecover_core.pairing import Cell
 from tests.queue_data import make_store, score
@@ -62,7 +62,7 @@ def test_undefined_is_said(store):
 
 
 def test_powered_means_and_replacement(store):
-    cells = load(store, Selection(judge=FIRST))
+    cells = load_shared(store, Selection(judge=FIRST)).cells
     rows = more.powered(store, Selection(judge=FIRST), cells).rows
     assert (rows[0][0], rows[0][1], rows[0][5]) == ("agent-a", "LEVEL-1", 6)
     table, found = more.replacement(cells)

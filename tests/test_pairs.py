@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotations.pairs import Selection, choices, load, names, state, with_notes
+from annotations.pairs import (
+    Selection,
+    choices,
+    judge_alone,
+    load,
+    load_shared,
+    names,
+    state,
+    with_notes,
+)
 from annotations.store import ScoreEntry, Store
 from pararecover_core.agreement import measure
 from pararecover_core.errors import InputError
@@ -221,6 +230,7 @@ def _append(store, *entries):
             ScoreEntry(
                 f"{replan}-{scorer}-{base}", replan, "D3", scorer, value,
                 note=f"note of {scorer}", base_revision=base, revealed=revealed,
+                action="clear" if value is None else "score",
             )
             for replan, scorer, value, base, revealed in entries
         ]
@@ -252,6 +262,44 @@ def test_store_filters(store):
     assert samples(error_type="Serial_Error") == ["i1a", "i1b"]
     assert samples(error_type="Serial_Error", agent="a") == ["i1a"]
     assert samples(human=BEN, level=1) == ["i1a", "i1b"]
+
+
+def _same_figures(store, **options):
+    selection = Selection(**{"judge": JUDGE} | options)
+    every, shared = load(store, selection), load_shared(store, selection)
+    found = measure(shared.cells, resamples=20, alone=shared.alone)
+    whole = measure(every, resamples=20)
+    assert msgspec.json.encode(found) == msgspec.json.encode(whole)  # undefined ones are null
+    return shared
+
+
+def test_what_the_judge_alone_scored_is_counted_and_figures_are_the_same(store):
+    shared = _same_figures(store)
+    assert sorted(_by_sample(shared.cells)) == ["i1a", "i1b", "i2a"]  # nobody scored i2b
+    assert shared.alone == {"D3": 1}
+    assert _same_figures(store, agent="a").alone == {}
+    assert _same_figures(store, human=BEN, level=2).alone == {"D3": 1}
+    assert _same_figures(store, human=ANN, judge=BEN).alone == {}
+    assert _same_figures(store, judge="").alone == {}
+    others = judge_alone(store, Selection(judge=JUDGE))
+    assert [(cell.sample, cell.judge, cell.human_gap) for cell in others] == [
+        ("i2b", 1.0, NO_HUMAN)
+    ]
+
+
+def test_scored_again_withdrawn_and_sealed_cells_are_not_counted_alone(store):
+    _append(store, ("i2b", JUDGE, 0.5, 1, False))
+    assert _same_figures(store).alone == {"D3": 1}  # scored twice, one cell
+    _append(store, ("i2b", JUDGE, None, 2, False))
+    shared = _same_figures(store)
+    assert (shared.alone, _by_sample(shared.cells)["i2b"]) == ({}, (None, None))
+    _append(store, ("i2b", JUDGE, 1.0, 3, False))
+    with store.write() as db:
+        db.execute(
+            "INSERT INTO gold (event, replan, dimension, revision, value, adjudicator, at) "
+            "VALUES ('g', 'i2b', 'D3', 1, 0.5, 'Cy', '2026-01-01')"
+        )
+    assert _by_sample(_same_figures(store).cells)["i2b"] == (0.5, 1.0)
 
 
 def test_people_with_people(store):

@@ -12,10 +12,9 @@ from annotations.calibration import (
     store_board,
     what_is_missing,
 )
-from annotations.pairs import Choices, Selection, State, choices, load, state
+from annotations.pairs import Choices, Selection, Shared, State, choices, load_shared, state
 from pages.calibrate import downloads, filters, held_out, judge, more
 from pararecover_core.formats import ReadOptions, read
-from pararecover_core.pairing import Cell
 from pararecover_core.score_files import FileScores, file_cells, file_scores
 from ui import job_strip, session
 from ui.access import Role
@@ -72,7 +71,7 @@ def _database(bar: DeltaGenerator) -> None:
         with bar:
             downloads.from_store(store, comparison, selection)
         who = session.user().name
-        cells = lambda: _cells(str(store.path), now, selection)  # noqa: E731
+        cells = lambda: _shared(str(store.path), now, selection).cells  # noqa: E731
         more.show(store, selection, known, comparison, cells)
         _show(store_board(store, comparison, selection, _pick(), _number(), who))
 
@@ -103,12 +102,13 @@ def _choices(path: str, now: State) -> Choices:
 
 @st.cache_resource(show_spinner="Measuring agreement", max_entries=_KEPT)
 def _compare(path: str, now: State, selection: Selection) -> Comparison:
-    return compare(_cells(path, now, selection))
+    shared = _shared(path, now, selection)
+    return compare(shared.cells, alone=shared.alone)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _cells(path: str, now: State, selection: Selection) -> list[Cell]:
-    return load(session.store(), selection)
+def _shared(path: str, now: State, selection: Selection) -> Shared:
+    return load_shared(session.store(), selection)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
