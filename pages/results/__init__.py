@@ -1,7 +1,6 @@
 """Results: the paper's tables and figures from this database; each figure opens its records."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import msgspec
@@ -53,9 +52,17 @@ def _page() -> None:
         _downloads(wanted, made, intervals)
     for one in made:
         table.show(one, intervals=intervals, page=_page_of(wanted))
-    with st.expander("Picture", expanded=wanted.report in ("frequency", "distribution")):
+    _pictures(wanted.report, made)
+
+
+def _pictures(report: str, made: Sequence[Report]) -> None:
+    """Drawn while they are looked at: the first one takes a second and a hundred megabytes."""
+    shown = report in ("frequency", "distribution")
+    place = st.expander("Picture", expanded=shown, key=f"rs_picture_{report}", on_change="rerun")
+    if place.open:
         for one in made:
-            st.image(_picture(one, wanted.report == "frequency"), width="content")
+            words = f"{one.title}, as bars; the table above has the figures"
+            place.image(_picture(one, report == "frequency"), width="content", alt=words)
 
 
 def render() -> None:
@@ -182,7 +189,7 @@ def _next_steps() -> None:
     st.html(
         '<div class="rs-empty"><b>There is nothing to report here yet</b><ul>'
         '<li>Scores of people come from <a href="annotate">Annotate</a>,</li>'
-        f"<li>scores of judges from {escape('pararecover judge')}, or from a file on "
+        "<li>scores of judges from <code>pararecover judge</code>, or from a file on "
         '<a href="dataset">Dataset</a>,</li>'
         "<li>pass@1 and E5 from runs: <code>pararecover run</code>, then import its file.</li>"
         "</ul></div>"
