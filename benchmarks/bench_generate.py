@@ -9,11 +9,10 @@ import argparse
 import resource
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from multiprocessing import get_context
 
 from pararecover_core.generate import LEVEL_1, LEVEL_2, Mix, error_plan, generate, published_lines
+from pararecover_core.parallel import processes
 from pararecover_core.sandbox.compose import compose
 
 PAPER = {1: 4_033, 2: 6_593}
@@ -22,7 +21,7 @@ PAPER = {1: 4_033, 2: 6_593}
 def made(level: int, count: int, workers: int) -> tuple[float, float, int]:
     """Wall-clock and processor seconds of one level, and its bytes."""
     wall, spent, size = time.perf_counter(), processor_seconds(), 0
-    context = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else nullcontext()
+    context = processes(workers) if workers > 1 else nullcontext()
     with context as executor:
         found = generate(level=level, count=count, seed="bench", executor=executor)
         for line in published_lines(found):

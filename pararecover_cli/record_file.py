@@ -2,12 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
 from pathlib import Path
-from signal import SIG_IGN, SIGINT, signal
-from threading import Thread
 from typing import Any, BinaryIO
 
 import typer
@@ -26,6 +23,7 @@ from pararecover_core.errors import InputError
 from pararecover_core.formats import read
 from pararecover_core.formats.items import Answer, Reject
 from pararecover_core.literals import loads
+from pararecover_core.parallel import processes
 from pararecover_core.records import Instance, Record, Replan, Trajectory
 from pararecover_core.runs import Line, line_of
 
@@ -198,31 +196,11 @@ def executor_of(workers: int, *, threads: bool = False) -> Iterator[Executor | N
     if workers < 2:
         yield None
         return
-    pool: Executor = (
-        ThreadPoolExecutor(workers)
-        if threads
-        else ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin_worker)
-    )
+    pool: Executor = ThreadPoolExecutor(workers) if threads else processes(workers)
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _begin_worker() -> None:
-    """Ctrl-C is for the command itself; a worker ends when the command is no more.
-
-    Without that, the workers of a command that was killed would wait for work for ever.
-    """
-    signal(SIGINT, SIG_IGN)
-    Thread(target=_end_with_command, daemon=True).start()
-
-
-def _end_with_command() -> None:
-    command = parent_process()
-    if command is not None:
-        command.join()
-        os._exit(1)
 
 
 @contextmanager

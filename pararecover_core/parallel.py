@@ -1,10 +1,14 @@
 """Work on many items side by side through any executor, in order, with bounded memory."""
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from functools import partial
 from itertools import islice
+from multiprocessing import get_context, parent_process
+from signal import SIG_IGN, SIGINT, signal
+from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -54,3 +58,24 @@ def ordered(
 
 def _many(work: Callable[[T], R], jobs: list[T]) -> list[R]:
     return [work(job) for job in jobs]
+
+
+def processes(workers: int) -> ProcessPoolExecutor:
+    """Worker processes that leave Ctrl-C to the command and end with it, however it ends.
+
+    Args:
+        workers: How many, at least 1.
+    """
+    return ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    signal(SIGINT, SIG_IGN)
+    Thread(target=_end_with_command, daemon=True).start()
+
+
+def _end_with_command() -> None:
+    command = parent_process()  # one that was killed would leave its workers waiting for ever
+    if command is not None:
+        command.join()
+        os._exit(1)
