@@ -5,8 +5,9 @@
 A server without a model answers every call after a fixed time, in a process of its own. The run
 is the real one: replans from a database, three prompts a replan, answers read, scores and calls
 written to the database, answers kept in the cache. To reach: 95% of concurrency / latency calls a
-second, and under 400 MB for 10,626 replans x 3 calls (``--full``). Needs two free processor cores:
-on a busy machine look at the processor time a call, which says what a free one would reach.
+second, and under 400 MB for 10,626 replans x 3 calls (``--full``; the first question goes alone,
+which a short run feels). Needs two free processor cores: on a busy machine look at the processor
+time a call, which says what a free one would reach.
 """
 
 import argparse

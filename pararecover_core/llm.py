@@ -9,10 +9,13 @@ that reason are reported as ``stopped``.
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+import aiohttp
 import httpx2
 import msgspec
 import openai
@@ -227,20 +230,13 @@ class _Run:
         limit = self._endpoint.per_minute
         self._limiter = AsyncLimiter(1, 60 / limit) if limit else None
         self._end = asyncio.Event()
-        self._url: httpx2.URL | str = f"{self._endpoint.base_url}/chat/completions"
-        waits = httpx2.Timeout(self._endpoint.timeout).as_dict()
-        self._extensions: dict[str, Any] = {"timeout": waits}
-        self._http = openai.DefaultAioHttpClient(
-            trust_env=not self._endpoint.local,
-            timeout=self._endpoint.timeout,
-            limits=httpx2.Limits(max_connections=self._endpoint.concurrency + 1),
-        )
+        self._url = f"{self._endpoint.base_url}/chat/completions"
+        self._proxy = _proxy(self._endpoint)
 
     async def all(self) -> None:
         """Ask everything."""
         async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(_client(self._endpoint, self._http))
-            self._headers = httpx2.Headers({**self._http.headers, **_headers(client)})
+            self._session = await stack.enter_async_context(_session(self._endpoint))
             most = self._endpoint.concurrency
             # the next questions are ready when a call ends: what a worker does before and after
             # its call costs no place
@@ -304,9 +300,7 @@ class _Run:
         spent = Usage()
         while True:
             try:
-                async with self._calls:
-                    await self._turn()
-                    completion = await self._once(request, rung, more_tokens)
+                completion = await self._once(request, rung, more_tokens)
             except Fatal as error:
                 failure = self._weigh(error)
             except Unfit as error:
@@ -390,29 +384,30 @@ class _Run:
             await self._rest(_back_off(failed, 8.0))
 
     async def _once(self, request: Request, rung: int, more_tokens: int) -> Completion:
-        endpoint, began = self._endpoint, time.monotonic()
+        """One call. While it is under way it has a place; what needs none is done outside."""
         body = dumps(self._model.body(request, rung, more_tokens)).encode("utf-8", "replace")
-        try:
-            async with asyncio.timeout(endpoint.timeout):
-                reply = await self._http.send(self._asked(body))
-        except (TimeoutError, httpx2.TimeoutException) as error:
-            if time.monotonic() - began < endpoint.timeout / 2:  # a refused connection, too
-                raise _no_connection(endpoint, error) from error
-            raise timed_out(endpoint.timeout) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise _no_connection(endpoint, error) from error
-        if reply.status_code >= 400:
-            raise status_failure(reply.status_code, reply.content, reply.headers)
-        found = read_reply(reply.content, reply.headers.get("content-type", ""))
+        async with self._calls:
+            await self._turn()
+            status, headers, content = await self._send(body)
+        await asyncio.sleep(0)  # whoever waits for the place goes before the reading
+        if status >= 400:
+            raise status_failure(status, content, headers)
+        found = read_reply(content, headers.get("content-type", ""))
         raw, said = self._clean(found.raw), self._clean(found.error)
         return msgspec.structs.replace(found, raw=raw, error=said)
 
-    def _asked(self, body: bytes) -> httpx2.Request:
-        """A question as it goes out: address and headers are worked out once a run."""
-        self._url = httpx2.URL(self._url)
-        return httpx2.Request(
-            "POST", self._url, headers=self._headers, content=body, extensions=self._extensions
-        )
+    async def _send(self, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and content of the reply."""
+        try:
+            async with (
+                asyncio.timeout(self._endpoint.timeout),
+                self._session.post(self._url, data=body, proxy=self._proxy) as reply,
+            ):
+                return reply.status, reply.headers, await reply.read()
+        except TimeoutError as error:
+            raise timed_out(self._endpoint.timeout) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # a URL or proxy of no use, too
+            raise _no_connection(self._endpoint, error) from error
 
 
 def _no_connection(endpoint: Endpoint, error: BaseException) -> Again:
@@ -420,21 +415,36 @@ def _no_connection(endpoint: Endpoint, error: BaseException) -> Again:
     return Again(Status.ENDPOINT_ERROR, f"no connection to {endpoint.base_url}: {said}")
 
 
-def _client(endpoint: Endpoint, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:
-    """A client on a transport: it knows the headers, key and organisation among them.
+def _session(endpoint: Endpoint) -> aiohttp.ClientSession:
+    """Connections to an endpoint, with the headers that the ``openai`` client would send.
 
-    Questions go over its transport by ourselves: retries, deadlines and failures are ours, and
-    its own way takes more processor time than everything else together. The transport is aiohttp,
-    past any proxy where the endpoint is on this machine.
+    Questions go past that client: retries, deadlines and failures are ours, and its own way takes
+    more processor time than everything else together.
     """
-    return openai.AsyncOpenAI(
-        api_key=endpoint.key.reveal(), base_url=endpoint.base_url, http_client=http
+    idle = httpx2.Client(transport=httpx2.MockTransport(lambda _: httpx2.Response(503)))
+    client = openai.OpenAI(
+        api_key=endpoint.key.reveal(), base_url=endpoint.base_url, http_client=idle
+    )
+    given = {**client.default_headers, **client.auth_headers}
+    secure = endpoint.base_url.startswith("https")
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=endpoint.concurrency + 1, ssl=httpx2.create_ssl_context() if secure else True
+        ),
+        headers={name: value for name, value in given.items() if isinstance(value, str)},
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None),
     )
 
 
-def _headers(client: openai.AsyncOpenAI) -> dict[str, str]:
-    given = {**client.default_headers, **client.auth_headers}
-    return {name: value for name, value in given.items() if isinstance(value, str)}
+def _proxy(endpoint: Endpoint) -> str | None:
+    """The proxy that the environment names for an endpoint, none to this machine."""
+    url = urlsplit(endpoint.base_url)
+    if endpoint.local or proxy_bypass(url.netloc):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
 def http_client(endpoint: Endpoint) -> httpx2.Client:

@@ -532,6 +532,36 @@ def test_this_machine_is_asked_past_any_proxy(monkeypatch):
     assert ask(in_turn(chat("fine")))[0].text == "fine"
 
 
+def asked_elsewhere(monkeypatch, proxy, **environment):
+    """A question to another machine, with a proxy in the environment."""
+    for name in ("http_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in {"HTTP_PROXY": proxy, **environment}.items():
+        monkeypatch.setenv(name, value)
+    endpoint = Endpoint("m", "http://models.invalid/v1", timeout=5.0, retries=0)
+    return Model(endpoint).ask(question())
+
+
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_another_machine_is_asked_through_the_proxy(monkeypatch, scheme):
+    with serving(in_turn(chat("fine"))) as server:
+        proxy = server.url.removesuffix("/v1").replace("http://", scheme)
+        assert asked_elsewhere(monkeypatch, proxy).text == "fine"
+
+
+def test_no_proxy_is_kept_to(monkeypatch):
+    with serving(in_turn(chat("fine"))) as server:
+        found = asked_elsewhere(monkeypatch, server.url, NO_PROXY="models.invalid")
+        assert (found.status, server.calls) == (Status.ENDPOINT_ERROR, [])
+
+
+def test_a_proxy_of_no_use_is_said_so(monkeypatch):
+    found = asked_elsewhere(monkeypatch, "socks5://127.0.0.1:9")
+    assert found.status is Status.ENDPOINT_ERROR
+    assert "no connection to http://models.invalid/v1" in found.error
+
+
 @pytest.mark.parametrize(
     ("url", "local"),
     [
