@@ -1,17 +1,18 @@
 """Runs by the five built-in agents, through one process and several.
 
-Run: ``python benchmarks/bench_run.py [--instances 400] [--workers 2 4] [--times 4]``. Targets:
+Run: ``python benchmarks/bench_run.py [--instances 200] [--workers 2 4] [--times 4]``. Targets:
 1,000 trajectories by five agents in under 60 s on 2 cores; 4 processes at least 1.7 times as fast
 as one on 2 cores; memory flat in the number of instances. Workers are ready before the clock
 starts: what is measured is work. A machine that others use gives several processes less than its
-cores: what plain arithmetic gains from as many processes at the same moment says how much, and the
-factor on two free cores is twice the share of it.
+cores, so the same work is also done by as many processes that share nothing: what working together
+costs is the difference, and the factor on free cores is their number times what is left.
 """
 
 import argparse
 import os
 import re
 import time
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
 from statistics import fmean, median
@@ -24,81 +25,56 @@ from pararecover_core.parallel import processes
 from pararecover_core.records import Instance
 from pararecover_core.runs import Job, run_lines, sandbox_for
 
-
-def ready(pause: float) -> tuple[int, float]:
-    """A worker's id and the processor time that it has used; it has run each agent once."""
-    for agent in BUILT_IN:
-        list(run_lines([Job(INSTANCE)], partial(agent_for, agent), sandbox_for))
-    spent = time.process_time()
-    time.sleep(pause)  # so that the others get their share
-    return os.getpid(), spent
-
-
-def used(executor: Executor, workers: int) -> dict[int, float]:
-    """Processor time that each worker has used."""
-    found: dict[int, float] = {}
-    while len(found) < workers:
-        for worker, spent in executor.map(ready, [0.2] * workers):
-            found.setdefault(worker, spent)
-    return found
-
-
-def burn(rounds: int) -> int:
-    """Plain arithmetic: what the machine gives to several processes at this moment."""
-    total = 0
-    for number in range(rounds):
-        total += number * number
-    return total
-
-
-def machine(workers: int) -> float:
-    """How many times as fast plain arithmetic is with several processes as with one."""
-    parts = 4 * workers
-    with processes(workers) as pool:
-        list(pool.map(burn, [1] * parts))
-        start = time.perf_counter()
-        list(pool.map(burn, [2_000_000] * parts))
-        together = time.perf_counter() - start
-    start = time.perf_counter()
-    for _ in range(parts):
-        burn(2_000_000)
-    return (time.perf_counter() - start) / together
-
-
 E5 = re.compile(rb'"e5":([0-9.]+)')
-INSTANCE = next(generate(level=1, count=1, seed="ready"))
 
 
-def runs(instances: list[Instance], workers: int) -> tuple[float, float, dict[str, list[float]]]:
-    """Wall-clock and processor seconds of all agents on all instances, and each agent's E5."""
-    e5: dict[str, list[float]] = {}
-    executor = processes(workers) if workers > 1 else None
-    before = used(executor, workers) if executor else {}
-    wall, spent = time.perf_counter(), time.process_time()
+def runs(instances: Sequence[Instance], executor: Executor | None = None) -> dict[str, float]:
+    """Mean E5 of each agent over all instances."""
+    found = {}
     for agent in BUILT_IN:
         made = run_lines(
             map(Job, instances), partial(agent_for, agent), sandbox_for, executor=executor
         )
-        e5[agent] = [float(E5.search(line.text)[1]) for line in made]  # type: ignore[index]
-    wall, spent = time.perf_counter() - wall, time.process_time() - spent
-    if executor:
-        after = used(executor, workers)
-        spent += sum(after[worker] - before[worker] for worker in before)
-        executor.shutdown()
-    return wall, spent, e5
+        found[agent] = fmean(float(E5.search(line.text)[1]) for line in made)  # type: ignore[index]
+    return found
 
 
-def _range(values: list[float]) -> str:
-    return f"{min(values):.2f} to {max(values):.2f}"
+def seconds(work: partial[object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def apart(instances: Sequence[Instance], executor: Executor, workers: int) -> None:
+    """Every process does everything."""
+    list(executor.map(runs, [instances] * workers))
+
+
+def several(instances: Sequence[Instance], workers: int, times: int) -> None:
+    together, machine = [], []
+    with processes(workers) as executor:
+        apart(instances[:5], executor, workers)
+        for _ in range(times):
+            alone = seconds(partial(runs, instances))
+            wall = seconds(partial(runs, instances, executor))
+            together.append(alone / wall)
+            machine.append(workers * alone / seconds(partial(apart, instances, executor, workers)))
+    kept = median(one / most for one, most in zip(together, machine, strict=True))
+    cores = min(workers, os.cpu_count() or 1)
+    print(
+        f"{len(instances) * len(BUILT_IN):,} runs, one process {alone:.1f} s, {workers} processes "
+        f"{wall:.1f} s, memory {memory_mb():.0f} MB\n"
+        f"  {median(together):.2f} times as fast ({min(together):.2f} to {max(together):.2f}); "
+        f"processes that share nothing {median(machine):.2f} times ({min(machine):.2f} to "
+        f"{max(machine):.2f})\n  {kept:.0%} kept: {cores * kept:.2f} times on {cores} free cores"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--instances", type=int, default=400)
+    parser.add_argument("--instances", type=int, default=200)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
-    parser.add_argument(
-        "--times", type=int, default=4, help="measurements, each beside one process"
-    )
+    parser.add_argument("--times", type=int, default=4, help="measurements, each beside the others")
     given = parser.parse_args()
     half = given.instances // 2
     instances = [
@@ -107,22 +83,8 @@ def main() -> None:
     ]
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for workers in given.workers:
-        times, given_times, spents = [], [], []
-        for _ in range(given.times):
-            alone, alone_spent, e5 = runs(instances, 1)
-            wall, spent, _ = runs(instances, workers)
-            times.append(alone / wall)
-            given_times.append(machine(workers))
-            spents.append(spent / alone_spent)
-        share = median(times) / median(given_times)
-        print(
-            f"{len(instances) * len(BUILT_IN):,} runs, one process {alone:.1f} s, {workers} "
-            f"processes {wall:.1f} s, memory {memory_mb():.0f} MB\n"
-            f"  {median(times):.2f} times as fast ({_range(times)}), plain arithmetic "
-            f"{median(given_times):.2f} times ({_range(given_times)}): {2 * share:.2f} on two free "
-            f"cores\n  {median(spents):.2f} times the processor time ({_range(spents)})"
-        )
-    print("mean E5: " + ", ".join(f"{agent} {fmean(found):.3f}" for agent, found in e5.items()))
+        several(instances, workers, given.times)
+    print("mean E5: " + ", ".join(f"{name} {value:.3f}" for name, value in runs(instances).items()))
 
 
 if __name__ == "__main__":
