@@ -49,10 +49,14 @@ class Watch:
 
 
 def chromium() -> str:
-    """The browser's path; skips, or fails under CI, where there is none."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    """The browser's path; skips, or fails under CI, where there is none.
+
+    The headless shell is the same browser without its window: a page takes half the time.
+    """
+    names = ("chromium-headless-shell", "chromium", "chromium-browser")
+    found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
-        missing = "no chromium on PATH; install it (Debian: apt-get install chromium)"
+        missing = "no chromium on PATH (Debian: apt-get install chromium-headless-shell)"
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
