@@ -49,6 +49,13 @@ def test_a_sheet_that_is_full_says_so(monkeypatch):
     assert len(pd.read_excel(io.BytesIO(written("xlsx", [ROW] * 2)), engine="openpyxl")) == 2
 
 
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+def test_without_rows_there_is_the_head_alone(form):
+    sheet = io.BytesIO(written(form, []))
+    frame = pd.read_excel(sheet, engine="openpyxl") if form == "xlsx" else pd.read_csv(sheet)
+    assert (list(frame.columns), len(frame)) == (list(LONG_FORM), 0)
+
+
 def test_a_csv_of_the_first_release_reads_as_it_did():
     cells = ["r1", "i1", "7", "9", "2", "rollout", "x", "D1", "human:a", "0.5"]
     line = ",".join([*cells, "'=1 _x0041_", "", "", "0"])

@@ -13,7 +13,6 @@ _NOT_IN_XML = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)"
 )
 _NOT_ENCODED = re.compile(r"[\ud800-\udfff]|_(?=x[0-9A-Fa-f]{4}_)")
-_NOT_KEPT = re.compile(r"\r|_(?=x[0-9A-Fa-f]{4}_)")
 
 
 def guard(text: str) -> str:
@@ -32,17 +31,15 @@ def mask_surrogates(text: str) -> str:
 
 
 def mask(text: str) -> str:
-    """A text as XLSX can hold it; a reader of XLSX and then ``unmask`` undo it.
+    """A text as XML can hold it; ``unmask`` undoes it.
 
-    Two layers: first what XML cannot hold, then, in XLSX's own escape, what is lost in XML:
-    carriage returns, and texts of nothing but spaces.
+    The writer of XLSX puts a layer of the same escape over it, which every reader undoes.
     """
-    kept = _NOT_KEPT.sub(_escaped, _NOT_IN_XML.sub(_escaped, text))
-    return f"_x0020_{kept[1:]}" if kept and not kept.strip(" ") else kept
+    return _NOT_IN_XML.sub(_escaped, text)
 
 
 def unmask(text: str) -> str:
-    """Undo the first layer of ``mask``; the reader of XLSX undid the second."""
+    """What ``mask`` and ``mask_surrogates`` were given."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
