@@ -30,6 +30,7 @@ from pararecover_core.completions import (
     Usage,
     cache_key,
 )
+from pararecover_core.errors import ConfigError
 from pararecover_core.literals import dumps
 from pararecover_core.llm_replies import Again, Fatal, Unfit, read_reply, status_failure, timed_out
 
@@ -126,6 +127,9 @@ class Model:
                 quick, because the others wait. What it raises ends the run.
             cancelled: Looked at often; true ends the run. Calls under way get a few seconds;
                 questions without an answer by then are not reported.
+
+        Raises:
+            ConfigError: The environment names a proxy that is none for HTTP.
         """
         run = _Run(self, iter(requests), done, cancelled)
         asyncio.run(run.all())
@@ -437,19 +441,32 @@ def _session(endpoint: Endpoint) -> aiohttp.ClientSession:
     )
 
 
+def http_client(endpoint: Endpoint) -> httpx2.Client:
+    """The transport of a client that does not run async; to this machine past any proxy.
+
+    Raises:
+        ConfigError: The environment names a proxy that is none for HTTP.
+    """
+    context = httpx2.create_ssl_context()
+    return openai.DefaultHttpxClient(proxy=_proxy(endpoint), verify=context, trust_env=False)
+
+
 def _proxy(endpoint: Endpoint) -> str | None:
-    """The proxy that the environment names for an endpoint, none to this machine."""
+    """The proxy that the environment names for an endpoint, none to this machine.
+
+    Raises:
+        ConfigError: It is none for HTTP.
+    """
     url = urlsplit(endpoint.base_url)
-    if endpoint.local or proxy_bypass(url.netloc):
-        return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
-    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
-
-
-def http_client(endpoint: Endpoint) -> httpx2.Client:
-    """The transport of a client that does not run async; to this machine past any proxy."""
-    return openai.DefaultHttpxClient(trust_env=not endpoint.local)
+    if not proxy or endpoint.local or proxy_bypass(url.netloc):
+        return None
+    scheme = urlsplit(proxy).scheme if "://" in proxy else ""
+    if scheme not in ("", "http", "https"):
+        cure = f"Set {url.scheme.upper()}_PROXY to one, or NO_PROXY={url.hostname} to use none"
+        raise ConfigError("proxy", f"one for {scheme.upper()}", "an HTTP proxy", cure)
+    return proxy if scheme else f"http://{proxy}"
 
 
 def _format(form: str, schema: dict[str, Any] | None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pararecover_core.completions import (
     fenced,
 )
 from pararecover_core.errors import ConfigError
-from pararecover_core.llm import LADDER, MORE_TOKENS, Model
+from pararecover_core.llm import LADDER, MORE_TOKENS, Model, http_client
 from pararecover_core.llm_replies import retry_after
 from tests.model_server import Answer, chat, failure, in_turn, serving
 
@@ -556,10 +556,12 @@ def test_no_proxy_is_kept_to(monkeypatch):
         assert (found.status, server.calls) == (Status.ENDPOINT_ERROR, [])
 
 
-def test_a_proxy_of_no_use_is_said_so(monkeypatch):
-    found = asked_elsewhere(monkeypatch, "socks5://127.0.0.1:9")
-    assert found.status is Status.ENDPOINT_ERROR
-    assert "no connection to http://models.invalid/v1" in found.error
+def test_a_proxy_of_another_kind_is_said_so(monkeypatch):
+    said = "proxy: got one for SOCKS5, expected an HTTP proxy. Set HTTP_PROXY to one, or NO_PROXY="
+    with pytest.raises(ConfigError, match=said):
+        asked_elsewhere(monkeypatch, "socks5://127.0.0.1:9")
+    with pytest.raises(ConfigError, match=said):
+        http_client(Endpoint("m", "http://models.invalid/v1"))
 
 
 @pytest.mark.parametrize(
