@@ -77,6 +77,7 @@ class Wanted(NamedTuple):
         other: The second judge of a cross-judge table, the human side of an agreement table.
         agents: Which agents, in order (comparison: the base first); () for all.
         resamples: Bootstrap resamples.
+        types: Whether judge-free metrics have a row for each error type, too.
     """
 
     report: str = "leaderboard"
@@ -84,6 +85,7 @@ class Wanted(NamedTuple):
     other: str = ""
     agents: tuple[str, ...] = ()
     resamples: int = 500
+    types: bool = False
 
 
 def scorers(store: "Store") -> list[str]:
@@ -394,7 +396,8 @@ def _distributions(store: "Store") -> list[Report]:
 def _trajectories(store: "Store", agents: Sequence[str]) -> Iterator[tuple[Trajectory, Any]]:
     query = (
         "SELECT t.body, i.key, i.level, i.round_gt, i.funcall_times_gt, i.query, "
-        "b.body AS instance FROM trajectory t JOIN instance i ON i.key = t.instance "
+        "b.body AS instance, (SELECT json_group_array(error_type) FROM instance_error e "
+        "WHERE e.instance = i.key) AS tags FROM trajectory t JOIN instance i ON i.key = t.instance "
         "LEFT JOIN instance_body b ON b.n = i.n ORDER BY t.rowid"
     )
     with store.read() as db:
@@ -416,9 +419,8 @@ def _runs_with_tools(
 
 def _judge_free(store: "Store", wanted: Wanted) -> Report:
     """Judge-free metrics of the stored runs; runs without measures get those that follow."""
-    return judge_free(
-        (_measured(run, row) for run, row in _trajectories(store, wanted.agents)), by_type=False
-    )
+    runs = (_measured(run, row) for run, row in _trajectories(store, wanted.agents))
+    return judge_free(runs, by_type=wanted.types)
 
 
 def _measured(run: Trajectory, row: Any) -> Trajectory:
@@ -426,6 +428,7 @@ def _measured(run: Trajectory, row: Any) -> Trajectory:
     calls = sum(len(one.observations) for one in run.rounds)
     rounds = extra.get("rounds") or run.rounds[0].plan.executed_rounds() + len(run.rounds)
     extra.setdefault("level", row["level"])
+    extra.setdefault("tags", loads(row["tags"]))
     extra.setdefault("rounds", rounds)
     extra.setdefault("calls", calls)
     extra.setdefault("answers", max(len(run.rounds) - 1, 0))

@@ -50,7 +50,7 @@ def judge_free_(
     if files:
         _print(judge_free(_runs(files), by_type=types), form, as_json)
     else:
-        show(made_of(db, Wanted("judge-free")), form, as_json=as_json)
+        show(made_of(db, Wanted("judge-free", types=types)), form, as_json=as_json)
 
 
 @report.command("distribution")

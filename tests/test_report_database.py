@@ -157,6 +157,10 @@ def test_table_8_has_its_columns(store):
     # agent-b at LEVEL-1: E5 6/18 and, at the limit of 40 rounds, 0; one of two passes
     assert rows["agent-b", "1"][1].value == pytest.approx(100 * (6 / 18) / 2)
     assert rows["agent-b", "1"][3].value == 50
+    typed = results.make(store, Wanted("judge-free", types=True))[0].rows
+    assert [row for row in typed if row.labels[2] == "all"] == list(made.rows)
+    kinds = {row.labels[2]: row.cells[1].n for row in typed if row.labels[:2] == ("agent-b", "1")}
+    assert kinds == {"all": 2, "Tool_name_Error": 1, "Type_Error": 1}
 
 
 def test_pictures(store):

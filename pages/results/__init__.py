@@ -38,8 +38,7 @@ def _page() -> None:
     known = _scorers(str(store.path), now)
     with st.container(key="rs_bar", horizontal=True, vertical_alignment="bottom"):
         wanted = _choose(known, _agents(str(store.path), now))
-        intervals = st.toggle("Intervals", key="rs_intervals", value=_asked("intervals") == "1")
-        _keep("intervals", "1" if intervals else "")
+        intervals = _switch("Intervals", "intervals")
         place = st.container(width="content")
     made = attempt(_made, str(store.path), now, wanted)
     if made is None:
@@ -119,7 +118,14 @@ def _choose(known: Sequence[str], agents: Sequence[str]) -> Wanted:
         if picked != st.query_params.get_all("agent"):
             st.query_params["agent"] = picked
         chosen = tuple(picked)
-    return Wanted(report or "leaderboard", scorer or "", other or "", chosen)
+    types = report == "judge-free" and _switch("Error types", "types")
+    return Wanted(report or "leaderboard", scorer or "", other or "", chosen, types=types)
+
+
+def _switch(label: str, name: str) -> bool:
+    on = st.toggle(label, key=f"rs_{name}", value=_asked(name) == "1")
+    _keep(name, "1" if on else "")
+    return on
 
 
 def _words(name: str) -> str:
