@@ -43,6 +43,7 @@ from pararecover_core.report.counts import (
     distribution_tables,
     error_frequency,
 )
+from pararecover_core.report.tables import link
 from pararecover_core.rubric import DIMENSIONS, JUDGED
 from pararecover_core.scores import BROKEN_OFF, tool_use_efficiency
 
@@ -376,10 +377,11 @@ def _powered(store: "Store", scorer: str) -> dict[tuple[str, int], Cell] | None:
         groups[n] = (agent, str(level))
     found = {}
     for one in powered_table(human, judge, groups):
-        value = one.estimate
-        found[one.group[0], int(one.group[1] or 0)] = Cell(
-            100 * value.value, one.samples, low=100 * value.low, high=100 * value.high
-        )
+        value, agent, level = one.estimate, one.group[0], int(one.group[1] or 0)
+        found[agent, level] = Cell(
+            *(100 * value.value, one.samples), low=100 * value.low, high=100 * value.high,
+            link=link(agent=agent, level=level),
+        )  # fmt: skip
     return found
 
 

@@ -19,6 +19,7 @@ from annotations.search_index import match_text
 from annotations.search_schema import ERROR_BITS, OTHER_BIT
 from annotations.search_table import FIGURES, NONE, Array, Table, table
 from pararecover_core.pairing import gold_value
+from pararecover_core.taxonomy import OTHER
 
 if TYPE_CHECKING:
     from annotations.store import Store
@@ -27,8 +28,6 @@ __all__ = ["Facets", "Filter", "Page", "Row", "Sort", "facets", "find", "search"
 
 Mask = npt.NDArray[np.bool_]
 
-OTHER = "other label"
-"""Stands for every error label outside the 14 types."""
 PAGE_SIZE = 10
 QUERY_LENGTH = 200
 MOST_TERMS = 8

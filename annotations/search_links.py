@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from annotations.search import OTHER, Filter, Order, Sort
+from annotations.search import Filter, Order, Sort
 from annotations.search_schema import ERROR_BITS
 from pararecover_core.records import Source
+from pararecover_core.taxonomy import OTHER
 
 __all__ = ["from_query", "to_query"]
 

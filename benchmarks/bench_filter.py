@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from annotations.score_log import Summary, summarise
-from annotations.search import OTHER, Filter, Sort, facets, search
+from annotations.search import Filter, Sort, facets, search
 from annotations.search_table import table
 from annotations.store import Store
 from pararecover_core.formats.items import Item, Place
@@ -30,7 +30,7 @@ from pararecover_core.records import (
     replan_key,
 )
 from pararecover_core.rubric import JUDGED
-from pararecover_core.taxonomy import ErrorType
+from pararecover_core.taxonomy import OTHER, ErrorType
 
 SYLLABLES = ("ra", "to", "mi", "ne", "sho", "con", "ver", "tel", "pra", "est", "or", "ba", "qui")
 VERBS = ("find", "book", "compare", "fetch", "send", "list", "check", "order")

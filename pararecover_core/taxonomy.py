@@ -7,6 +7,9 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+OTHER = "other label"
+"""Stands for every error label outside the 14 types."""
+
 
 class ErrorGroup(StrEnum):
     """The three groups of tables 3 and 4."""

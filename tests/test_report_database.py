@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,6 +10,8 @@ from typer.testing import CliRunner
 
 from annotations import results
 from annotations.results import REPORTS, Wanted
+from annotations.search import search
+from annotations.search_links import from_query
 from annotations.store import ScoreEntry, Store
 from pages.results.table import html
 from pararecover_cli.main import cli
@@ -75,6 +78,25 @@ def test_means_are_those_of_the_log(store):
     wanted = 100 * (sum(means[f"S{n}"] for n in range(1, 5)) + s5) / 5
     made = results.make(store, Wanted("leaderboard", JUDGE, resamples=0))[0]
     assert made.rows[0].cells[0].value == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("name", sorted(set(REPORTS) - {"cross-judge"}))
+def test_each_figure_leads_to_what_is_behind_it(store, name):
+    for made in results.make(store, Wanted(name, resamples=0, types=True)):
+        rows = [row for row in made.rows if row.labels != ("Overall",)]
+        counted = [cell for row in rows for cell in row.cells if cell.n]
+        assert counted
+        assert all(cell.link for cell in counted)
+
+
+def test_a_judge_free_figure_opens_its_runs(store):
+    with store.read() as db:
+        instance = dict(db.execute("SELECT key, instance FROM trajectory").fetchall())
+    for row in results.make(store, Wanted("judge-free", types=True))[0].rows:
+        (query,) = {cell.link for cell in row.cells if cell.n}
+        shown = search(store, from_query(parse_qs(query))[0], size=500).rows
+        listed = {one.instance for one in shown if one.run}
+        assert {instance[key] for cell in row.cells for key in cell.keys} <= listed
 
 
 def test_new_scores_are_taken_in(store):

@@ -13,6 +13,7 @@ from pararecover_core.records import Tool, Trajectory
 from pararecover_core.report.table import Cell, Report, Row
 from pararecover_core.report.tables import link, types_in_order
 from pararecover_core.rubric import sde_rubric
+from pararecover_core.taxonomy import OTHER
 
 _ORDER = ("D", "E", "S")
 _COLUMNS = (
@@ -102,11 +103,12 @@ def _distribution(counts: Counts, level: int, rounds: Sequence[int], source: str
         for r in rounds:
             n = counts.get((level, r, label), 0)
             share = 100.0 * n / totals[r] if totals[r] else math.nan
-            query = link(level=level, error=label) if n and label in known else ""
+            query = link(level=level, error=label if label in known else OTHER) if n else ""
             cells += [Cell(n, n, link=query), Cell(share, n, link=query)]
         if any(cell.n for cell in cells) or label in known:
             rows.append(Row((label,), tuple(cells)))
-    whole = [c for r in rounds for c in (Cell(totals[r], totals[r]), Cell(100.0, totals[r]))]
+    every = link(level=level)
+    whole = [Cell(value, totals[r], link=every) for r in rounds for value in (totals[r], 100.0)]
     names = [
         n for r in rounds for n in (_head(r, rounds, "Frequency"), _head(r, rounds, "Ratio (%)"))
     ]

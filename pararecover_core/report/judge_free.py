@@ -10,8 +10,9 @@ from typing import Any
 
 from pararecover_core.records import Trajectory
 from pararecover_core.report.table import Cell, Report, Row
+from pararecover_core.report.tables import link
 from pararecover_core.scores import BROKEN_OFF
-from pararecover_core.taxonomy import split_labels
+from pararecover_core.taxonomy import OTHER, ErrorType, split_labels
 
 _Figure = tuple[str, int, Callable[[dict[str, Any]], tuple[float, float] | None]]
 """Column, decimals, and what a run adds: value and weight, None where it has none."""
@@ -57,7 +58,8 @@ def judge_free(trajectories: Iterable[Trajectory], *, by_type: bool = True) -> R
         by_type: Whether to add a row for each error type.
 
     Returns:
-        Rows in the order agent, level, all types first. Keys are those of the trajectories.
+        Rows in the order agent, level, all types first. Keys are those of the trajectories;
+        links open their list.
         Runs that were broken off are left out.
     """
     groups: dict[tuple[str, str, str], list[tuple[str, dict[str, Any]]]] = {}
@@ -71,7 +73,7 @@ def judge_free(trajectories: Iterable[Trajectory], *, by_type: bool = True) -> R
         for kind in ("all", *(_types(run.extra.get("tags")) if by_type else ())):
             groups.setdefault((run.agent, level, kind), []).append(data)
     rows = [
-        Row(labels, tuple(_cell(group, add) for _, _, add in FIGURES))
+        Row(labels, tuple(_cell(group, add, _link(*labels)) for _, _, add in FIGURES))
         for labels, group in sorted(groups.items(), key=_order)
     ]
     words = f"{broken_off:,} runs that were cancelled or lost their endpoint are left out."
@@ -97,13 +99,20 @@ def _order(item: tuple[tuple[str, str, str], Any]) -> tuple[str, str, bool, str]
     return agent, level, kind != "all", kind
 
 
+def _link(agent: str, level: str, kind: str) -> str:
+    known = level if level.isdecimal() else ""
+    types = "" if kind == "all" else kind if kind in set(ErrorType) else OTHER
+    return link(agent=agent, level=known, error=types)
+
+
 def _cell(
     group: list[tuple[str, dict[str, Any]]],
     add: Callable[[dict[str, Any]], tuple[float, float] | None],
+    query: str,
 ) -> Cell:
     found = [(key, added) for key, run in group if (added := add(run)) is not None]
     if not found:
         return Cell(math.nan, 0)
     weight = fmean(w for _, (_, w) in found)
     mean = fmean(v * w for _, (v, w) in found) / weight
-    return Cell(mean, len(found), tuple(key for key, _ in found))
+    return Cell(mean, len(found), tuple(key for key, _ in found), link=query)
