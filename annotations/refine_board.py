@@ -144,11 +144,17 @@ def _row(row: Version, at: _Axis, widest: int, current: bool) -> Data:
 
 
 def _partly(row: Version) -> str:
-    """Says so where a version has scored only some of what people scored."""
-    coverage = row.found.overall.coverage
-    if coverage.both >= LOW_COVERAGE * coverage.by_people:
+    """Says so where a version has scored only some of what its prompts ask and people scored."""
+    own = [one.coverage for one in row.found.dimensions if one.name in _asked(row)]
+    both, by_people = sum(one.both for one in own), sum(one.by_people for one in own)
+    if both >= LOW_COVERAGE * by_people:
         return ""
-    return f"Only {coverage.both:,} of {coverage.by_people:,} cells judged: run it again. "
+    return f"Only {both:,} of {by_people:,} cells judged: run it again. "
+
+
+def _asked(row: Version) -> set[str]:
+    """The sub-dimensions that the prompts of a version ask for."""
+    return {dimension for prompt in row.prompts for dimension in prompt.dimensions}
 
 
 def _paired(changed: Paired | None, widest: int) -> Data:
@@ -156,27 +162,27 @@ def _paired(changed: Paired | None, widest: int) -> Data:
         return {"verdict": "start", "diff": "", "p": "", "same": "", "fixed": 0, "broken": 0}
     ends = ""
     if not math.isnan(changed.ema.low):
-        ends = (
-            f" ({fixed(changed.ema.low, 3, sign=True)} to {fixed(changed.ema.high, 3, sign=True)})"
-        )
-    mae = f"MAE {fixed(changed.mae.value, 3, sign=True)}"
+        ends = f" ({_signed(changed.ema.low)} to {_signed(changed.ema.high)})"
+    mae = f"MAE {_signed(changed.mae.value)}"
     if not math.isnan(changed.mae.low):
-        mae += (
-            f" ({fixed(changed.mae.low, 3, sign=True)} to {fixed(changed.mae.high, 3, sign=True)})"
-        )
+        mae += f" ({_signed(changed.mae.low)} to {_signed(changed.mae.high)})"
     return {
         "verdict": changed.verdict.value,
         "tone": _TONES[changed.verdict],
-        "diff": fixed(changed.ema.value, 3, sign=True).replace("-", "−"),
+        "diff": _signed(changed.ema.value),
         "p": "p < 0.001" if changed.p < 0.001 else f"p = {fixed(changed.p, 3)}",
         "same": f"{changed.same:,}",
         "fixed": changed.fixed,
         "broken": changed.broken,
         "fixed_bar": changed.fixed / widest,
         "broken_bar": changed.broken / widest,
-        "detail": f"Difference of EMA {fixed(changed.ema.value, 3, sign=True)}{ends}; {mae}; "
+        "detail": f"Difference of EMA {_signed(changed.ema.value)}{ends}; {mae}; "
         f"{changed.test}, {changed.n:,} cells of {changed.samples:,} samples",
     }
+
+
+def _signed(value: float) -> str:
+    return fixed(value, 3, sign=True).replace("-", "−")
 
 
 _TONES = {
@@ -304,7 +310,9 @@ _KINDS = {Move.FIXED: "Fixed", Move.BROKEN: "Broken", Move.SAME: "Unchanged"}
 def _sealed(store: "Store", session: Session, chosen: Version | None) -> Data:
     looks, held = sessions.looks(store, session.id), Side.HELD_OUT.value
     opened = {one.data["scorer"] for one in looks}
-    ready = sessions.readiness(store, session.id, chosen.scorer) if chosen else None
+    ready = None
+    if chosen is not None:
+        ready = sessions.readiness(store, session.id, chosen.scorer, _asked(chosen))
     return {
         "looks": len(looks),
         "size": f"{session.items[held]:,} items, {session.cells[held]:,} cells, "
@@ -328,7 +336,7 @@ def _look_line(one: Round) -> Data:
     data, gap = one.data, one.data.get("gap")
     dev = ""
     if gap is not None:
-        dev = f", dev {fixed(data['dev_ema'], 3)}, gap {fixed(gap, 3, sign=True)}"
+        dev = f", dev {fixed(data['dev_ema'], 3)}, gap {_signed(gap)}"
     ends = ""
     if data.get("ema_low") is not None:
         ends = f" ({fixed(data['ema_low'], 3)} to {fixed(data['ema_high'], 3)})"

@@ -9,7 +9,7 @@ Source: paper section 3.3 (sampling, rounds of annotation, refinement); the spli
 import random
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -303,10 +303,20 @@ class Readiness(NamedTuple):
     asked: int
 
 
-def readiness(store: "Store", session: int, scorer: str) -> Readiness:
-    """How far a judge is with the held-out side."""
+def readiness(
+    store: "Store", session: int, scorer: str, dimensions: Collection[str] = JUDGED
+) -> Readiness:
+    """How far a judge is with what its prompts ask of the held-out side.
+
+    Args:
+        store: The database.
+        session: Which session.
+        scorer: The judge.
+        dimensions: What its prompts ask for.
+    """
     done = judged(store, session, scorer, Side.HELD_OUT)
-    asked = frozenset(wanted(store, session, Side.HELD_OUT))
+    cells = wanted(store, session, Side.HELD_OUT)
+    asked = frozenset(cell for cell in cells if cell[1] in dimensions)
     failed = {(f.replan, d) for f in open_failures(store, scorer) for d in f.dimensions}
     return Readiness(len(done), len((failed & asked) - done.keys()), len(asked))
 

@@ -9,9 +9,10 @@ from annotations.prompts import get_prompt, save_version
 from annotations.refine_board import CellPick, board, people_ceiling, worst_cells
 from annotations.refining import prepare_run, versions
 from annotations.score_log import ScoreEntry
-from annotations.sessions import Side
+from annotations.sessions import SessionPlan, Side, create_session
 from annotations.store import Store
 from tests.model_server import serving
+from tests.queue_data import batch_of_all, make_store, score
 from tests.test_pages_calibrate import _said, _script
 from tests.test_refining import reply, store  # noqa: F401 (a fixture)
 
@@ -101,6 +102,31 @@ def test_a_version_that_judged_in_part_says_so(refined):
     data = board(refined, session, rows, rows[0], people_ceiling(refined, session))
     assert data["rows"][0]["note"] == "Only 1 of 80 cells judged: run it again. short"
     assert data["rows"][1]["note"] == "<i>twice</i>"
+
+
+def test_a_prompt_of_some_sub_dimensions_is_whole_with_its_own(tmp_path):
+    made = make_store(tmp_path, items=12)
+    batch = batch_of_all(made, items=12, dimensions=("S1", "D1")).id
+    for n in range(1, 13):
+        score(made, f"r{n}-a", "ann", 1.0, ("S1", "D1"))
+    session = create_session(made, SessionPlan("Pilot", batch=batch))
+    made.append(
+        [ScoreEntry(f"e{n}", f"r{n}-a", "D1", "judge:m@d-1", 1.0, "why") for n in range(1, 13)]
+    )
+    rows = versions(made, session.id, "m", resamples=20)
+    data = board(made, session, rows, rows[0], people_ceiling(made, session))
+    assert data["rows"][0]["note"] == get_prompt(made, "d-1").note
+    assert (data["sealed"]["ready"], data["sealed"]["whole"]) == ("4 of 4 cells judged", True)
+
+
+def test_no_chart_of_versions_without_a_figure(monkeypatch, tmp_path):
+    made = make_store(tmp_path, items=2)
+    create_session(made, SessionPlan("Pilot", batch=batch_of_all(made, items=2).id))
+    for name in ("d-1", "sde-1"):
+        made.append([ScoreEntry(name, f"r{n}-a", "D1", f"judge:m@{name}", 1.0) for n in (1, 2)][:1])
+    app = page(monkeypatch, made.path)
+    assert app.get("bidi_component")
+    assert "EMA over prompt versions" not in {one.label for one in app.expander}
 
 
 def test_cells_are_listed_by_kind_sub_dimension_and_page(refined):

@@ -298,15 +298,15 @@ def _beside(chosen: Session, current: Version, prompt: Prompt) -> None:
 
 
 def versions_chart(rows: Sequence[Version], top: Ceiling) -> None:
-    """EMA over the versions, oldest first."""
-    if len(rows) < 2:
+    """EMA over the versions that have one, oldest first."""
+    points = [
+        (storable(row.label), one.value, one.low, one.high)
+        for row in reversed(rows)
+        if (one := row.found.overall.ema).low == one.low
+    ]
+    if len(points) < 2:
         return
     with st.expander("EMA over prompt versions"):
-        points = [
-            (storable(row.label), one.value, one.low, one.high)
-            for row in reversed(rows)
-            if (one := row.found.overall.ema).low == one.low
-        ]
         chart = charts.versions(points, top.ema.value if top.cells else None)
         st.altair_chart(chart, width="stretch")
         st.download_button(

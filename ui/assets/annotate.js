@@ -231,7 +231,7 @@ function makeBench(host, config, send) {
         `${missing.length === 1 ? "1 sub-dimension has" : `${missing.length} sub-dimensions have`} no score yet: ${missing.join(", ")}.`,
       );
     }
-    if (at.late) return tell("Submit waits for the connection; your scores are kept on this page.");
+    if (at.late) return tell("No connection: submit again when it is back. Your scores are kept on this page.");
     if (troubles().size) return tell("Reload what was scored in another tab, then submit.");
     act({ kind: "submit" }); // behind its scores: acts are carried out in order
     say("Submitted");

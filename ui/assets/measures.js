@@ -75,7 +75,7 @@ function figureTable(data, pick) {
     [capital(left), `Mean score of ${left}`], [capital(right), `Mean score of ${right}`], ["Bias", `Mean of ${right} minus mean of ${left}`],
     ["Kappa", "Linearly weighted kappa; a dash is undefined, point at it for the reason"], ["By both", "Cells that both scored, of those that people scored"]];
   const table = make("table", { class: "ag" },
-    make("thead", {}, make("tr", {}, make("th"), make("th"), make("th", { class: "p" }, scaleHead(data.ticks)),
+    make("thead", {}, make("tr", {}, make("th", { "aria-label": "Sub-dimension" }), make("th", { "aria-label": "Name" }), make("th", { class: "p", "aria-label": "EMA, drawn" }, scaleHead(data.ticks)),
       ...heads.map(([text, title]) => make("th", { class: "r", text, title })))),
     make("tbody", {}, ...data.rows.map((row) => figureRow(row, data, pick))));
   const mark = vector("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" });
@@ -87,12 +87,17 @@ function figureTable(data, pick) {
   return make("section", { class: "card wide" }, head, make("div", { class: "scroll" }, table));
 }
 
+/* Between 52 and 82 neither dark nor light digits have a contrast of 4.5 on the colour. */
+function shade(share) {
+  return share > 52 ? 82 + ((share - 52) * 18) / 48 : Math.max(share, 4);
+}
+
 function matrix(one, data, pick) {
   const cell = (at) => {
     const chosen = data.pick.dimension === one.id && data.pick.human === at.at[0] && data.pick.judge === at.at[1];
     const share = Math.round(100 * at.share);
     const label = `${one.id}, people ${at.at[0] / 2}, judge ${at.at[1] / 2}: ${at.n}`;
-    const look = { class: `${at.same ? "d" : "o"} ${chosen ? "on" : ""} ${share > 52 ? "w" : ""}`, style: `--p:${at.n ? Math.max(share, 4) : 0}%`, title: label };
+    const look = { class: `${at.same ? "d" : "o"} ${chosen ? "on" : ""} ${share > 52 ? "w" : ""}`, style: `--p:${at.n ? shade(share) : 0}%`, title: label };
     if (at.same || !at.n) return make("span", { ...look, text: String(at.n) });
     const narrow = { dimension: one.id, human: at.at[0], judge: at.at[1] };
     return make("button", { ...look, type: "button", "aria-label": `${label}; list them`, "aria-pressed": String(chosen), text: String(at.n), onclick: () => pick(chosen ? {} : narrow) });
@@ -147,7 +152,7 @@ function disagreements(data, pick, turn, open) {
     list.rows.some((row) => row.link) ? make("span", { class: "q s12 keys" }, key("↑"), " ", key("↓"), " move  ", key("↵"), " open") : null);
   if (!list.rows.length) return make("section", { class: "card" }, head, make("p", { class: "q pad", text: "None." }));
   const heads = [["Item"], ["Sub-dimension"], [capital(data.sides[0]), "c"], [capital(data.sides[1]), "c"], ["Gap", "c"], ["Who"], [`Reason of ${data.sides[1]}`], [""]];
-  const top = make("thead", {}, make("tr", {}, ...heads.map(([text, cls]) => make("th", { text, class: cls || null }))));
+  const top = make("thead", {}, make("tr", {}, ...heads.map(([text, cls]) => make("th", { text, class: cls || null, "aria-label": text ? null : "Link" }))));
   return make("section", { class: "card" }, head, make("div", { class: "scroll" }, make("table", { class: "ls" }, top, body)));
 }
 

@@ -61,7 +61,7 @@ const SIGNS = { up: "▲ ", down: "▼ ", flat: "= " };
 
 function versionRow(row, data, say) {
   const verdict = row.verdict === "start" ? make("span", { class: "q", text: "start" })
-    : make("span", { class: `vd ${row.tone}`, text: `${SIGNS[row.tone]}${row.verdict}`, title: row.detail });
+    : make("span", { class: `vd ${row.tone}`, text: `${SIGNS[row.tone]}${row.verdict.split(":")[0]}`, title: row.detail || row.verdict });
   const name = make("button", { type: "button", class: "name", text: row.label, "aria-pressed": String(row.current), title: row.scorer, onclick: () => say("version", row.scorer) });
   return make("tr", { class: row.current ? "cur" : "" }, make("td", {}, name), make("td", { class: "q cut", text: row.by, title: row.by }),
     make("td", { class: "note", text: row.note, title: row.note }), make("td", { class: "p", title: row.words }, point(row, data)),
@@ -71,7 +71,7 @@ function versionRow(row, data, say) {
 
 function versions(data, say) {
   const heads = [["Version"], ["By"], ["Change"], [null, "p"], ["EMA", "r"], ["Diff.", "r"], ["MAE", "r"], ["Broken, fixed against parent", "c"], ["Unchanged", "r"], ["Paired test"], ["Verdict"]];
-  const top = make("tr", {}, ...heads.map(([text, cls]) => make("th", { class: cls || null }, text === null ? axisHead(data) : text)));
+  const top = make("tr", {}, ...heads.map(([text, cls]) => make("th", { class: cls || null, "aria-label": text === null ? "EMA, drawn" : null }, text === null ? axisHead(data) : text)));
   const head = make("div", { class: "head" }, make("h2", { text: "Prompt versions on dev" }), make("span", { class: "gap" }),
     make("span", { class: "q s12", text: `dot and line: EMA, 95%; thick line: ${data.ceiling.text}` }));
   return make("section", { class: "card" }, head, make("div", { class: "scroll" }, make("table", { class: "vs" }, make("thead", {}, top), make("tbody", {}, ...data.rows.map((row) => versionRow(row, data, say))))));
@@ -98,7 +98,7 @@ function change(data, say) {
 
 function movedChart(moved, list, say) {
   const wide = 58;
-  const frame = vector("svg", { viewBox: `0 0 ${wide * moved.length} 116`, class: "mv", role: "img", "aria-label": moved.map((m) => `${m.id}: ${m.fixed} fixed, ${m.broken} broken`).join("; ") });
+  const frame = vector("svg", { viewBox: `0 0 ${wide * moved.length} 116`, class: "mv", role: "group", "aria-label": moved.map((m) => `${m.id}: ${m.fixed} fixed, ${m.broken} broken`).join("; ") });
   hatch(frame, "hatch2");
   moved.forEach((one, place) => {
     const x = place * wide + 14;
@@ -161,7 +161,7 @@ function cells(data, say) {
   };
   const rows = list.rows.map((row) => make("tr", {}, make("td", { class: "mono" }, make("a", { href: row.link, text: row.item, onclick: (event) => open(row, event) })), make("td", {}, make("b", { text: row.dimension })),
     make("td", { class: "c", text: row.human }), make("td", { class: "c", text: row.before }), make("td", { class: "c" }, make("b", { text: row.after })), make("td", { class: `mv-${row.move}`, text: MARKS[row.move] + (row.move !== "same" ? row.move : row.right ? "right" : "still apart") })));
-  const top = make("tr", {}, ...[["Item"], [""], ["People", "c"], ["Before", "c"], ["After", "c"], [""]].map(([text, cls]) => make("th", { text, class: cls || null })));
+  const top = make("tr", {}, ...[["Item"], [""], ["People", "c"], ["Before", "c"], ["After", "c"], [""]].map(([text, cls], at) => make("th", { text, class: cls || null, "aria-label": text ? null : at === 1 ? "Sub-dimension" : "Move" })));
   return make("section", { class: "card" }, head, make("div", { class: "tall" }, make("table", { class: "cl" }, make("thead", {}, top), make("tbody", {}, ...rows))), pager, kept);
 }
 
