@@ -66,6 +66,7 @@ class ImportReport(msgspec.Struct):
         levels: Landed instances by level; 0 where the file does not say.
         tags: Error labels of landed instances.
         rejects: Every row that was not taken, with its reason.
+        broken: Landed replans whose plan does not parse (S5 = 0).
     """
 
     kinds: dict[str, int] = {}
@@ -73,6 +74,7 @@ class ImportReport(msgspec.Struct):
     levels: dict[int, int] = {}
     tags: dict[str, int] = {}
     rejects: list[Reject] = []
+    broken: int = 0
 
     @property
     def landed(self) -> int:
@@ -87,6 +89,7 @@ class ImportReport(msgspec.Struct):
             dict(Counter(self.levels) + Counter(other.levels)),
             dict(Counter(self.tags) + Counter(other.tags)),
             [*self.rejects, *other.rejects],
+            self.broken + other.broken,
         )
 
 
@@ -112,7 +115,8 @@ class Ingest:
         self._tags: Counter[str] = Counter()
         self._rejects: list[Reject] = []
         self._waiting: list[tuple[Place, Instance]] = []
-        self._of_item: list[tuple[str, bool]] = []
+        self._broken = 0
+        self._of_item: list[tuple[str, bool, bool]] = []
         self._brought: list[Instance] = []
         self._touched: set[str] = set()
         self._twins: dict[str, str] = {}
@@ -141,6 +145,7 @@ class Ingest:
             levels=dict(+self._levels),
             tags=dict(+self._tags),
             rejects=self._rejects,
+            broken=self._broken,
         )
 
     def _take(self, item: Item) -> None:
@@ -156,8 +161,9 @@ class Ingest:
         except ValueError as error:
             self._refuse(item, str(error), *_KEEPABLE)
         else:
-            for kind, landed in self._of_item:
+            for kind, landed, parses in self._of_item:
                 (self._kinds if landed else self._known)[kind] += 1
+                self._broken += landed and not parses
             self._count_instances(self._brought)
         self._connection.execute("RELEASE item")
 
@@ -173,7 +179,7 @@ class Ingest:
             self._mark(content)
         elif isinstance(content, Replan):
             self._stub_instance(InstanceRef(content.instance))
-            self._count("replan", record_rows.insert_replan(self._connection, content))
+            self._insert_replan(content)
         elif isinstance(content, Trajectory):
             self._stub_instance(InstanceRef(content.instance))
             self._count("trajectory", record_rows.insert_trajectory(self._connection, content))
@@ -193,8 +199,8 @@ class Ingest:
         else:
             self._rejects.append(reject)
 
-    def _count(self, kind: str, landed: bool) -> None:
-        self._of_item.append((kind, landed))
+    def _count(self, kind: str, landed: bool, parses: bool = True) -> None:
+        self._of_item.append((kind, landed, parses))
 
     # Instances
 
@@ -283,9 +289,12 @@ class Ingest:
         key = replan_key(
             instance=instance, agent=agent, thought=thought, plan=plan, raw=more.get("raw", "")
         )
-        replan = Replan(key, instance, agent, thought, Plan.parse(plan), **more)
-        self._count("replan", record_rows.insert_replan(self._connection, replan))
+        self._insert_replan(Replan(key, instance, agent, thought, Plan.parse(plan), **more))
         return key
+
+    def _insert_replan(self, replan: Replan) -> None:
+        landed = record_rows.insert_replan(self._connection, replan)
+        self._count("replan", landed, bool(replan.plan.s5))
 
     def _replan_of(self, ref: ReplanRef) -> str:
         """The replan that a row scores, made from what the row holds where there is none."""

@@ -46,6 +46,10 @@ def check(
                 typer.echo(dumps(as_data(content, found)) if as_json else as_lines(content, found))
             else:
                 other += 1
+    if not checked:
+        names = ", ".join(map(str, files))
+        cure = "Give a file with queries, tools and plans"
+        raise InputError(names, "no instance", "at least one", cure)
     typer.echo(_summary(checked, types, other), err=as_json)
     if strict and rejected:
         raise typer.Exit(1)
@@ -103,8 +107,6 @@ def _type(finding: Finding) -> str:
 
 
 def _summary(checked: int, types: Counter[str], other: int) -> str:
-    if not checked:
-        return "No instance in these rows: give a file with queries, tools and plans."
     total = sum(types.values())
     by_type = ", ".join(f"{name} {count:,}" for name, count in types.most_common())
     line = f"{checked:,} instances, {total / checked:.1f} findings each"

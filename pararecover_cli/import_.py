@@ -11,8 +11,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from annotations.score_log import storable
 from annotations.store import ImportReport, Store, default_path
+from pararecover_cli.check import printable
 from pararecover_core.errors import InputError
-from pararecover_core.formats import ReadOptions, read
+from pararecover_core.formats import FORMATS, ReadOptions, read
 from pararecover_core.formats.items import Reject
 from pararecover_core.literals import dumps
 from pararecover_core.records import Source
@@ -26,7 +27,9 @@ def import_(
         Path | None,
         typer.Option(help="Database; else PARARECOVER_DB, else one in your data folder."),
     ] = None,
-    format: Annotated[str, typer.Option(help="Format, or auto: told by content.")] = "auto",
+    format: Annotated[
+        str, typer.Option(help=f"One of {', '.join(FORMATS)}; auto: told by content.")
+    ] = "auto",
     agent: Annotated[str, typer.Option(help="Agent of answers that name none.")] = "",
     annotator: Annotated[str, typer.Option(help="Person of human scores that name none.")] = "",
     judge: Annotated[str, typer.Option(help="MODEL@PROMPT of judge scores that name none.")] = "",
@@ -38,8 +41,9 @@ def import_(
     """Load instances, replans, scores or trajectories.
 
     Every row lands or is listed with its line and the reason; loading a file twice changes
-    nothing. Logs of agents (OpenAI, Anthropic, Inspect, spans, ...) are told by content: each run
-    becomes a trajectory, its first failed round an instance, the agent's next turn a replan.
+    nothing. A file of which nothing is taken makes it exit 1. Logs of agents (OpenAI, Anthropic,
+    Inspect, spans, ...) are told by content: each run becomes a trajectory, its first failed round
+    an instance, the agent's next turn a replan.
 
     Example: pararecover import LEVEL-1_augmented.jsonl results.xlsx --agent gpt-4o
     """
@@ -61,9 +65,14 @@ def import_(
     if not as_json:
         for _, report in reports:
             for reject in report.rejects:
-                typer.echo(shown(str(reject)), err=True)
-    if strict and any(report.rejects for _, report in reports):
+                typer.echo(printable(str(reject)), err=True)
+    if any(_failed(report, strict) for _, report in reports):
         raise typer.Exit(1)
+
+
+def _failed(report: ImportReport, strict: bool) -> bool:
+    """Whether rows were rejected and, unless that is enough, nothing else was in the file."""
+    return bool(report.rejects) and (strict or not (report.kinds or report.known))
 
 
 def _source(name: str) -> str:
@@ -89,8 +98,8 @@ def _progress(name: str) -> Iterator[Callable[[int], None]]:
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        task = bar.add_task(shown(name))
-        yield lambda taken: bar.update(task, description=f"{shown(name)}: {taken:,} rows")
+        task = bar.add_task(printable(name))
+        yield lambda taken: bar.update(task, description=f"{printable(name)}: {taken:,} rows")
 
 
 def as_text(db: Path, reports: list[tuple[Path, ImportReport]]) -> str:
@@ -98,11 +107,11 @@ def as_text(db: Path, reports: list[tuple[Path, ImportReport]]) -> str:
     lines = [line for file, report in reports for line in _block(file.name, report)]
     if len(reports) > 1:
         lines += _block("Together", _total(reports))
-    return "\n".join([*lines, f"Database: {shown(str(db))}"])
+    return "\n".join([*lines, f"Database: {printable(str(db))}"])
 
 
 def _block(name: str, report: ImportReport) -> list[str]:
-    lines = [f"{shown(name)}: {_counted(report.kinds) or 'nothing new'}"]
+    lines = [f"{printable(name)}: {_counted(report.kinds) or 'nothing new'}"]
     if report.known:
         lines.append(f"  already there: {_counted(report.known)}")
     if report.levels:
@@ -110,7 +119,10 @@ def _block(name: str, report: ImportReport) -> list[str]:
         lines.append(f"  level {', '.join(levels)}")
     if report.tags:
         ranked = sorted(report.tags.items(), key=lambda pair: (-pair[1], pair[0]))
-        lines.append("  error types: " + ", ".join(f"{shown(tag)} {n:,}" for tag, n in ranked))
+        lines.append("  error types: " + ", ".join(f"{printable(tag)} {n:,}" for tag, n in ranked))
+    if report.broken:
+        plans = "plan of a replan does" if report.broken == 1 else "plans of replans do"
+        lines.append(f"  {report.broken:,} {plans} not parse: S5 = 0")
     if report.rejects:
         rows = "row or cell was" if len(report.rejects) == 1 else "rows or cells were"
         lines.append(f"  {len(report.rejects):,} {rows} not taken; the reasons follow")
@@ -142,6 +154,7 @@ def _data(report: ImportReport) -> dict[str, Any]:
         "known": report.known,
         "levels": {str(level): n for level, n in report.levels.items()},
         "tags": report.tags,
+        "broken": report.broken,
         "rejects": [_reject(reject) for reject in report.rejects],
     }
 
@@ -157,10 +170,3 @@ def _reject(reject: Reject) -> dict[str, Any]:
         "cure": reject.cure,
         "message": str(reject),
     }
-
-
-def shown(text: str) -> str:
-    """Text from a file as a terminal may show it: control characters are written out."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )

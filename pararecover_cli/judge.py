@@ -26,9 +26,9 @@ from annotations.judges import (
 from annotations.judging import Scope, open_failures
 from annotations.score_log import storable
 from annotations.store import Store, default_path
+from pararecover_cli.check import printable
 from pararecover_cli.export import form_of
 from pararecover_cli.export_training import check_target
-from pararecover_cli.import_ import shown
 from pararecover_core.errors import InputError
 from pararecover_core.formats import read, write_scores
 from pararecover_core.formats.items import ScoreRow
@@ -122,7 +122,7 @@ def judge(
         )  # fmt: skip
         prepared = prepare(store, order)
         for line in announce(prepared, "--retry-failed"):
-            typer.echo(shown(line), err=True)
+            typer.echo(printable(line), err=True)
         if dry_run:
             return
         if offline:
@@ -132,7 +132,7 @@ def judge(
         job = _watch(JudgeJob(store, prepared.parts).start())
         if out:
             written = write_scores(_rows(store, job), out, form)
-            typer.echo(f"{written:,} rows written to {shown(str(out))}", err=True)
+            typer.echo(f"{written:,} rows written to {printable(str(out))}", err=True)
         _tell(store, job, as_json=as_json)
     if job.error is not None:
         raise job.error
@@ -159,7 +159,7 @@ def _store(file: Path | None, db: Path | None, out: Path | None) -> Iterator[Sto
     with tempfile.TemporaryDirectory(prefix="pararecover-") as folder:
         store = Store(Path(folder) / "judge.db")
         for reject in store.ingest(read(file)).rejects:
-            typer.echo(shown(str(reject)), err=True)
+            typer.echo(printable(str(reject)), err=True)
         if not store.counts().replans:
             cure = "Give a file whose rows have instance, thought and new plan"
             raise InputError(str(file), "no replan", "replans to judge", cure)
@@ -272,4 +272,4 @@ def _tell(store: Store, job: JudgeJob, *, as_json: bool) -> None:
         f"{job.outcome}: {now.done:,} of {now.total:,} calls{f' ({listed})' if listed else ''}"
     )
     if job.message:
-        typer.echo(shown(job.message), err=True)
+        typer.echo(printable(job.message), err=True)

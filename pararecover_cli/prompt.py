@@ -7,8 +7,8 @@ import typer
 
 from annotations.prompts import get_prompt, import_prompt, list_prompts
 from annotations.store import Store, default_path
+from pararecover_cli.check import printable
 from pararecover_cli.export_training import check_target
-from pararecover_cli.import_ import shown
 from pararecover_core.errors import InputError
 from pararecover_core.judges.prompt import parse_prompt, write_prompt
 
@@ -40,7 +40,7 @@ def list_(db: Database = None) -> None:
         author = one.author or ("built in" if one.built_in else "from a file")
         asked = " ".join(one.prompt.dimensions)
         cells = (one.prompt.name, parent, asked, author, one.prompt.note)
-        typer.echo("\t".join(map(shown, cells)))
+        typer.echo("\t".join(map(printable, cells)))
 
 
 @prompt.command()
@@ -78,4 +78,4 @@ def import_(
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(str(file), str(error), "a prompt file", "Check the path") from error
         new = import_prompt(store, found, author=author)
-        typer.echo(f"{shown(found.name)}: {'taken' if new else 'there already'}")
+        typer.echo(f"{printable(found.name)}: {'taken' if new else 'there already'}")

@@ -537,6 +537,12 @@ class TestCommand:
         assert "\x1b" not in result.stdout
         assert "\\x1b[31m" in result.stdout
 
+    def test_a_file_without_an_instance_is_refused(self, tmp_path):
+        path = tmp_path / "list.jsonl"
+        path.write_text('{"milk": 1}\n', encoding="utf-8")
+        result = CliRunner().invoke(cli, ["check", str(path)])
+        assert "list.jsonl: got no instance" in str(result.exception)
+
     def test_no_file(self):
         result = CliRunner().invoke(cli, ["check", "/no/such/file"])
         assert result.exit_code != 0

@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from annotations.store import Store
-from pararecover_cli.import_ import import_, shown
+from pararecover_cli.check import printable
+from pararecover_cli.import_ import import_
 from pararecover_cli.main import cli, main
 from pararecover_core.formats import read, write_scores
 from tests.store_data import Clock, answer, entry, instance, items, plan_text
@@ -55,10 +56,12 @@ def test_files_land_and_each_reject_has_its_line_and_reason(files, tmp_path):
         "  level 1: 1",
         "  error types: Type_Error 1",
         "results.csv: 2 replans, 3 scores",
+        "  2 plans of replans do not parse: S5 = 0",
         "  2 rows or cells were not taken; the reasons follow",
         "Together: 1 instance, 2 replans, 3 scores",
         "  level 1: 1",
         "  error types: Type_Error 1",
+        "  2 plans of replans do not parse: S5 = 0",
         "  2 rows or cells were not taken; the reasons follow",
         f"Database: {db}",
     ]
@@ -136,10 +139,21 @@ def test_wrong_use_is_exit_2_and_a_message(arguments, message, tmp_path, monkeyp
 def test_a_file_that_is_no_data_is_listed(tmp_path):
     file = tmp_path / "shopping.txt"
     file.write_text("milk\n", encoding="utf-8")
-    result = run(file, "--db", tmp_path / "p.db", "--strict")
+    result = run(file, "--db", tmp_path / "p.db")
     assert result.exit_code == 1
     assert "1 row or cell was not taken; the reasons follow" in result.stdout
     assert result.stderr.startswith("shopping.txt")
+
+
+def test_only_a_plan_that_does_not_parse_is_counted(tmp_path):
+    data, answers = tmp_path / "data.jsonl", tmp_path / "answers.csv"
+    data.write_text(json.dumps(RECORD), encoding="utf-8")
+    good = plan_text("mix", "bake", done=1).replace('"', '""')
+    answers.write_text(
+        f'id,agent,thought,replan\n7,a,Go on,"{good}"\n7,b,Stop,"{{""tasks"": ["\n', "utf-8"
+    )
+    result = run(data, answers, "--db", tmp_path / "p.db", "--json")
+    assert [file["broken"] for file in json.loads(result.stdout)["files"]] == [0, 1]
 
 
 def test_text_of_a_file_cannot_steer_the_terminal(tmp_path):
@@ -148,7 +162,7 @@ def test_text_of_a_file_cannot_steer_the_terminal(tmp_path):
     file.write_text(json.dumps(record), encoding="utf-8")
     result = run(file, "--db", tmp_path / "p.db")
     assert r"\x1b[31mred\x07 1" in result.stdout
-    assert shown("a\ud83d\n") == r"a\ud83d\n"
+    assert printable("a\ud83d\n") == r"a\ud83d\n"
 
 
 def test_help_has_an_example():

@@ -127,6 +127,8 @@ def _report(report: ImportReport) -> None:
         show_rows(("Imported", "New", "Already there"), rows, right=(1, 2))
     elif not report.rejects:
         show_note("The files hold no rows.")
+    if report.broken:
+        show_note(f"Replans whose plan does not parse (S5 = 0): {report.broken:,}")
     if report.rejects:
         _rejects(report)
 
