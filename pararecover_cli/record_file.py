@@ -96,6 +96,20 @@ def lines_in(path: Path) -> int | None:
         return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
 
 
+_BEGINNING = b'{"kind":"'
+"""How each line that ``line_of`` writes begins."""
+_LONG = len(_BEGINNING)
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """The record of a line; None for anything else, and for a part of one."""
+    try:
+        data = loads(line)
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) and "kind" in data else None
+
+
 class RecordFile:
     """A JSON-lines file that grows by whole records.
 
@@ -115,24 +129,31 @@ class RecordFile:
         self._take_up()
 
     def _take_up(self) -> None:
+        """Note what is there; what a stopped command left of a last record is cut off.
+
+        A last record that is whole, but for its line end, is kept: it may have been paid for.
+
+        Raises:
+            InputError: The file holds something else; it stays as it is.
+        """
         self._file.seek(0)
-        whole = 0
+        whole, last = 0, b"\n"
         for line in iter(self._file.readline, b""):
-            if not line.endswith(b"\n"):
+            data = _record(line)
+            if data is None and not line.endswith(b"\n") and _BEGINNING.startswith(line[:_LONG]):
                 break
-            whole += len(line)
-            self._note(line)
+            if data is None:
+                self._file.close()
+                cure = "Name a new file, or the one that this command wrote before"
+                raise InputError(f"--out {self.path}", "other lines", "records of a run", cure)
+            whole, last = whole + len(line), line
+            self._note(data)
         self._file.truncate(whole)
         self._file.seek(0, os.SEEK_END)
+        if not last.endswith(b"\n"):
+            self._file.write(b"\n")
 
-    def _note(self, line: bytes) -> None:
-        try:
-            data = loads(line)
-        except ValueError:
-            data = None
-        if not isinstance(data, dict) or "kind" not in data:
-            cure = "Name a new file, or the one that this command wrote before"
-            raise InputError(f"--out {self.path}", "other lines", "records of a run", cure)
+    def _note(self, data: dict[str, Any]) -> None:
         if data["kind"] == "instance":
             self.instances.add(str(data.get("key")))
         else:

@@ -14,9 +14,11 @@ from annotations import browse
 from annotations.store import Store
 from pararecover_cli.main import cli
 from pararecover_cli.record_file import RecordFile
+from pararecover_core.errors import InputError
 from pararecover_core.formats import read
 from pararecover_core.records import Instance, Replan, Trajectory
 from pararecover_core.report import distribution, judge_free, render
+from pararecover_core.runs import line_of
 from pararecover_core.scores import BROKEN_OFF
 from tests.command import command
 
@@ -305,3 +307,24 @@ def test_what_is_written_is_there_for_others_at_once(folder, tmp_path):
     file.add(next(iter(records(folder / "a.jsonl", Replan))))
     assert file.path.read_bytes().endswith(b"\n")
     file.close()
+
+
+@pytest.mark.parametrize(
+    "text", [b"my notes", b'{"answer": 42}', b"[1, 2]", b'{"kind', b"one line\nand another"]
+)
+def test_a_file_of_something_else_without_a_last_line_end_stays_as_it_is(tmp_path, text):
+    file = tmp_path / "other.json"
+    file.write_bytes(text + b"s")
+    with pytest.raises(InputError, match="got other lines"):
+        RecordFile(file)
+    assert file.read_bytes() == text + b"s"
+
+
+def test_of_a_last_line_only_what_is_no_whole_record_is_cut_off(folder, tmp_path):
+    lines = [line_of(answer) for answer in records(folder / "a.jsonl", Replan)[:2]]
+    path, size = tmp_path / "t.jsonl", len(lines[1])
+    for end in (*range(12), size // 2, size - 2, size - 1, size):
+        path.write_bytes(lines[0] + lines[1][:end])
+        RecordFile(path).close()
+        kept = end >= size - 1  # a record that lacks its line end alone is whole
+        assert path.read_bytes() == lines[0] + (lines[1] if kept else b""), end
