@@ -19,7 +19,6 @@ from pararecover_core.formats.training import (
     form_for,
     write_training,
 )
-from pararecover_core.literals import dumps
 from pararecover_core.preferences import (
     Candidate,
     Decision,
@@ -140,8 +139,3 @@ def _into(
     stream: Any, store: Store, wanted: Wanted, found: Sequence[Candidate], chosen: Selection
 ) -> Written:
     return write_training(texts(store, wanted, found, chosen), stream, form_of(wanted))
-
-
-def row_text(wanted: Wanted, one: TrainingText) -> str:
-    """One line of the file, as JSON."""
-    return dumps(form_of(wanted).row(one))

@@ -34,11 +34,6 @@ class Status(StrEnum):
     ENDPOINT_ERROR = "endpoint error"
     STOPPED = "stopped"
 
-    @property
-    def retryable(self) -> bool:
-        """Whether asking again later can help (a refusal is an answer)."""
-        return self not in (Status.OK, Status.REFUSED)
-
 
 class Secret:
     """A text that is never shown, written or sent by accident: ``reveal`` gives it."""

@@ -6,7 +6,7 @@ from typing import Any
 from pararecover_core.findings.scene import result_in
 from pararecover_core.literals import dumps
 from pararecover_core.plan import Node, Plan, parameters
-from pararecover_core.records import Instance, ToolCall, Trajectory
+from pararecover_core.records import Instance, ToolCall
 
 NOT_RECORDED = "Error: this call was not recorded"
 """How the observation of an unknown call begins."""
@@ -38,14 +38,6 @@ class ReplayEnvironment:
         """What an instance shows: its observations, and results noted on executed nodes."""
         made = cls(instance.observations)
         made.learn(instance.plan, instance.observations)
-        return made
-
-    @classmethod
-    def of_trajectory(cls, trajectory: Trajectory) -> "ReplayEnvironment":
-        """What the rounds of a run show."""
-        made = cls(call for each in trajectory.rounds for call in each.observations)
-        for each in trajectory.rounds:
-            made.learn(each.plan, each.observations)
         return made
 
     def learn(self, plan: Plan, observations: Sequence[ToolCall]) -> None:

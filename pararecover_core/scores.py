@@ -7,7 +7,7 @@ Source: paper section 2.1.4 (eq. 4), tables 2 and 8, appendices B and H.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean
 
 import msgspec
@@ -170,22 +170,6 @@ def tool_use_efficiency(*, success: bool, optimal_calls: int | None, calls: int)
     return math.nan if optimal_calls is None else min(1.0, optimal_calls / calls)
 
 
-def invalid_dag_rate(plans: Sequence[Plan]) -> float:
-    """Share of plans that do not parse, in [0, 1]; NaN for no plans.
-
-    Source: paper table 8; "invalid" is S5 = 0, our reading.
-    """
-    return fmean(1 - plan.s5 for plan in plans) if plans else math.nan
-
-
-def pass_rate(successes: Sequence[bool]) -> float:
-    """Pass@1: share of runs that reached a completed response, in [0, 1]; NaN for no runs.
-
-    Source: paper tables 2 and 8.
-    """
-    return fmean(map(float, successes)) if successes else math.nan
-
-
 def total(scores: Mapping[str, float | None], *, rubric: Rubric | None = None) -> float:
     """Sum of all sub-dimensions of one replan.
 
@@ -227,28 +211,6 @@ def aggregate(scores: Mapping[str, float | None], *, rubric: Rubric | None = Non
 def average(si: float, dr: float, es: float) -> float:
     """Avg: the plain mean of SI, DR and ES (paper table 2)."""
     return fmean((si, dr, es))
-
-
-def dimension_means(
-    samples: Iterable[Mapping[str, float | None]], *, rubric: Rubric | None = None
-) -> dict[str, float]:
-    """Mean score of each sub-dimension over the samples that have one.
-
-    Args:
-        samples: N replans' scores by sub-dimension id.
-        rubric: The rubric; the paper's by default.
-
-    Returns:
-        Mean in [0, 1] by sub-dimension id; NaN where no sample has a score.
-    """
-    chosen = rubric or sde_rubric()
-    found: dict[str, list[float]] = {d.id: [] for d in chosen.dimensions}
-    for sample in samples:
-        for name, values in found.items():
-            value = _value(sample, name)
-            if not math.isnan(value):
-                values.append(value)
-    return {name: fmean(values) if values else math.nan for name, values in found.items()}
 
 
 def _value(scores: Mapping[str, float | None], dimension: str) -> float:

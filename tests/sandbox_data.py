@@ -13,7 +13,7 @@ def value_of(kind, draw, depth=0):
             if made.name == kind.name and depth < 6:
                 given = arguments_of(maker, draw, depth + 1)
                 outcome = call(maker.name, given) if given is not None else None
-                if outcome and outcome.ok:
+                if outcome and outcome.value is not None:
                     return outcome.value[field]
     return None
 
@@ -29,6 +29,6 @@ def legal_call(tool, seed=0):
     for attempt in range(30):
         given = arguments_of(tool, Draw("legal", tool.name, seed, attempt))
         outcome = call(tool.name, given) if given is not None else None
-        if outcome and outcome.ok:
+        if outcome and outcome.value is not None:
             return given, outcome
     raise AssertionError(f"no legal call of {tool.name}")

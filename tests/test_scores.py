@@ -12,10 +12,7 @@ from pararecover_core.rubric import DIMENSIONS, JUDGED
 from pararecover_core.scores import (
     aggregate,
     average,
-    dimension_means,
     efficacy,
-    invalid_dag_rate,
-    pass_rate,
     replan_efficacy,
     tool_use_efficiency,
     total,
@@ -165,17 +162,3 @@ def test_all_ones():
     scores = dict.fromkeys(DIMENSIONS, 1.0)
     assert total(scores) == 15
     assert aggregate(scores).avg == 100
-
-
-def test_dimension_means_pass_over_what_is_missing():
-    means = dimension_means([{"S1": 1.0, "S2": 0.5}, {"S1": 0.5, "S2": None}, {"S1": 0.0}])
-    assert means["S1"] == 0.5
-    assert means["S2"] == 0.5
-    assert math.isnan(means["D1"])
-
-
-def test_rates():
-    assert invalid_dag_rate([_chain(1), Plan.parse(None), _chain(2), _chain(0)]) == 0.25
-    assert math.isnan(invalid_dag_rate([]))
-    assert pass_rate([True, True, False, True]) == 0.75
-    assert math.isnan(pass_rate([]))

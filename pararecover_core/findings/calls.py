@@ -8,7 +8,7 @@ from rapidfuzz import fuzz, process
 from pararecover_core.findings.model import Certainty, Finding
 from pararecover_core.findings.values import invalid_value
 from pararecover_core.literals import dumps
-from pararecover_core.plan import ROOT, Node, Parameters
+from pararecover_core.plan import ROOT, Node
 from pararecover_core.records import Tool
 from pararecover_core.references import ReferenceReader, is_placeholder, is_symbol
 from pararecover_core.taxonomy import ErrorType
@@ -419,11 +419,3 @@ def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else dumps(value)
     text = " ".join(text.split())
     return f"'{text if len(text) <= 60 else text[:57] + '...'}'"
-
-
-def named_values(parameters: Parameters) -> dict[str, Any]:
-    """All values of a call by name; those without one under ``value N``."""
-    values = dict(parameters.named)
-    for index, value in enumerate(parameters.positional):
-        values[f"value {index + 1}"] = value
-    return values

@@ -129,16 +129,6 @@ def node(
 
 
 @cache
-def _by_output() -> dict[str, tuple[tuple[str, str], ...]]:
-    """Kind name to (tool, field) pairs that make it."""
-    makers: dict[str, list[tuple[str, str]]] = {}
-    for found in tools().values():
-        for field, kind in found.outputs.items():
-            makers.setdefault(kind.name, []).append((found.name, field))
-    return {kind: tuple(pairs) for kind, pairs in makers.items()}
-
-
-@cache
 def _by_input() -> dict[str, tuple[str, ...]]:
     """Kind name to tools that require it."""
     users: dict[str, list[str]] = {}

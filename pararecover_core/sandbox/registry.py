@@ -93,11 +93,6 @@ class Outcome(NamedTuple):
     text: str
     value: dict[str, Any] | None
 
-    @property
-    def ok(self) -> bool:
-        """Whether the call succeeded."""
-        return self.value is not None
-
 
 _TOOLS: dict[str, SandboxTool] = {}
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from pararecover_core.formats.logs.conversation import assembled
-from pararecover_core.formats.logs.messages import Message, Result, parse, read_call
-from pararecover_core.formats.logs.run import Call, Run, arguments_of, objects, txt, unpacked
+from pararecover_core.formats.logs.messages import Message, Result, parse
+from pararecover_core.formats.logs.run import Call, Run, arguments_of, txt, unpacked
 
 
 class Event(msgspec.Struct):
@@ -193,11 +193,6 @@ def _bare(item: Mapping[str, Any]) -> Mapping[str, Any]:
 def as_assistant(messages: Iterable[Message]) -> list[Message]:
     """What a model gave, told as the assistant's own whatever role stands there."""
     return [msgspec.structs.replace(message, role="assistant") for message in messages]
-
-
-def calls_in(value: Any) -> list[Call]:
-    """The calls in a list of them."""
-    return [read_call(item) for item in objects(value)]
 
 
 def tool_arguments(value: Any) -> Any:
