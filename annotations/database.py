@@ -22,6 +22,9 @@ READ_WAIT, WRITE_WAIT = 5.0, 300.0
 _READY: dict[str, tuple[int, int]] = {}
 """Files (device, inode) whose version this process has checked."""
 
+_ONLY_READ: dict[str, str] = {}
+"""Files that this process may read but not write, each with how SQLite is to open it."""
+
 _MEANINGS = (
     (
         "not a database",
@@ -86,7 +89,13 @@ def plain_errors(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection that sees one snapshot."""
-    with plain_errors(path), contextlib.closing(connect(path, READ_WAIT)) as connection:
+    mode = _ONLY_READ.get(str(path))
+    if mode is None:
+        prepare(path)
+    with (
+        plain_errors(path),
+        contextlib.closing(open_file(path, READ_WAIT, mode or "rw")) as connection,
+    ):
         connection.execute("PRAGMA query_only = ON")
         connection.execute("BEGIN")
         yield connection
@@ -151,6 +160,54 @@ def prepare(path: Path) -> None:
     _READY[str(path)] = (status.st_dev, status.st_ino)
 
 
+def prepare_reading(path: Path) -> bool:
+    """Make ``reading`` possible of a file that is there and cannot be written.
+
+    Returns:
+        Whether it is such a file; False for any other, which ``prepare`` is for.
+
+    Raises:
+        NewerStoreError: A newer version wrote it.
+        StoreError: It is no database, lacks tables, or has to be brought up to date first.
+    """
+    if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        _ONLY_READ.pop(str(path), None)
+        return False
+    with plain_errors(path):
+        mode = _mode_to_read(path)
+        with contextlib.closing(open_file(path, READ_WAIT, mode)) as connection:
+            _check_schema(path, version_of(connection), tables_of(connection))
+    _ONLY_READ[str(path)] = mode
+    return True
+
+
+def _mode_to_read(path: Path) -> str:
+    """Beside a log that others write SQLite needs its locks; without one there may be none."""
+    log = path.with_name(path.name + "-wal")
+    return "ro" if log.exists() and log.stat().st_size else "ro&immutable=1"
+
+
+def _check_schema(path: Path, version: int, tables: frozenset[str]) -> None:
+    """Refuse what cannot be read as it is.
+
+    Raises:
+        NewerStoreError: A newer version wrote it.
+        StoreError: It is older, or lacks tables.
+    """
+    if version < VERSION:
+        got = f"schema version {version} in a file that cannot be written"
+        cure = "Copy it to where you may write: the copy is brought up to date when it is opened"
+        raise StoreError(str(path), got, f"version {VERSION}", cure)
+    if version > VERSION:
+        got, expected = f"schema version {version}", f"at most {VERSION}"
+        cure = "Install the newer pararecover that wrote it, or choose another database"
+        raise NewerStoreError(str(path), got, expected, cure)
+    if not tables >= set(TABLES):
+        missing = ", ".join(sorted(set(TABLES) - tables))
+        cure = "Restore a backup, or choose another database"
+        raise StoreError(str(path), f"no tables {missing}", "all tables", cure)
+
+
 def version_of(connection: sqlite3.Connection) -> int:
     """``PRAGMA user_version``."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -206,17 +263,10 @@ def _check_path(path: Path) -> None:
 def _check_version(path: Path) -> None:
     with contextlib.closing(open_file(path, WRITE_WAIT, "rwc")) as connection:
         version, tables = version_of(connection), tables_of(connection)
-        if version > VERSION:
-            got, expected = f"schema version {version}", f"at most {VERSION}"
-            cure = "Install the newer pararecover that wrote it, or choose another database"
-            raise NewerStoreError(str(path), got, expected, cure)
-        if version == VERSION and tables >= set(TABLES):
+        if version >= VERSION:
+            _check_schema(path, version, tables)
             use_wal(connection)
             return
-        if version == VERSION:
-            missing = ", ".join(sorted(set(TABLES) - tables))
-            cure = "Restore a backup, or choose another database"
-            raise StoreError(str(path), f"no tables {missing}", "all tables", cure)
         if not tables and not version:
             use_wal(connection)
             _create(connection)

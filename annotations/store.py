@@ -58,16 +58,24 @@ class Store:
     Args:
         path: The file; created or migrated where that is needed.
         clock: Gives the time that is written into logs.
+        reading: Whether it is only read: then a file that cannot be written will do.
 
     Raises:
         NewerStoreError: A newer version wrote the file.
         StoreError: The file cannot be used; the message says why and what to do.
     """
 
-    def __init__(self, path: Path | str, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        reading: bool = False,
+    ) -> None:
         self.path = Path(path).expanduser()
         self.clock = clock
-        database.prepare(self.path)
+        if not (reading and database.prepare_reading(self.path)):
+            database.prepare(self.path)
 
     def now(self) -> str:
         """The clock's time in ISO 8601, UTC, to the millisecond."""

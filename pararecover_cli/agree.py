@@ -90,7 +90,7 @@ def agree(
     if db is not None:
         if not db.is_file():
             raise InputError(f"--db {db}", "no file", "a database", "Check the path")
-        store = Store(db)
+        store = Store(db, reading=not held_out)  # a look is noted
         selection = _selection(store, human, judge, batch, level=level, revealed=revealed)
         if held_out:
             sealed.count_looks(store, selection.judge, author="pararecover agree")

@@ -180,7 +180,7 @@ def made_of(db: Path | None, wanted: Wanted) -> list[Report]:
     if not path.is_file():
         cure = "Check --db and PARARECOVER_DB, or give files where the command takes them"
         raise InputError(str(path), "no file", "a database", cure)
-    return make(Store(path), wanted)
+    return make(Store(path, reading=True), wanted)
 
 
 def show(

@@ -248,6 +248,48 @@ def test_a_file_without_write_permission(tmp_path, monkeypatch):
         Store(path)
 
 
+@pytest.fixture
+def protected(tmp_path, monkeypatch):
+    """A database with records in a folder that may be read and not be written."""
+    path = tmp_path / "kept" / "p.db"
+    Store(path, clock=Clock()).ingest(items(instance("1")))
+    monkeypatch.setattr(database.os, "access", lambda path, mode: mode != database.os.W_OK)
+    monkeypatch.setattr(database, "_READY", {})
+    monkeypatch.setattr(database, "_ONLY_READ", {})
+    return path
+
+
+def test_a_protected_database_is_read_and_not_written(protected):
+    before = protected.read_bytes(), sorted(protected.parent.iterdir())
+    store = Store(protected, reading=True)
+    assert store.counts().instances == 1
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.ingest(items(instance("2")))
+    assert (protected.read_bytes(), sorted(protected.parent.iterdir())) == before
+
+
+def test_a_protected_database_whose_log_is_not_in_yet_is_read_with_it(protected, monkeypatch):
+    with monkeypatch.context() as free, contextlib.closing(sqlite3.connect(protected)) as other:
+        free.setattr(database.os, "access", lambda path, mode: True)
+        other.execute("SELECT count(*) FROM instance").fetchone()  # keeps the log from going in
+        Store(protected).ingest(items(instance("2")))
+        free.undo()
+        monkeypatch.setattr(database.os, "access", lambda path, mode: mode != database.os.W_OK)
+        assert Store(protected, reading=True).counts().instances == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [(1, r"schema version 1 in a file that cannot be written.*Copy it"), (999, "at most")],
+)
+def test_a_protected_database_of_another_version_is_refused(protected, version, says):
+    with contextlib.closing(sqlite3.connect(protected)) as other:
+        other.execute(f"PRAGMA user_version = {version}")
+        other.commit()
+    with pytest.raises(StoreError, match=says):
+        Store(protected, reading=True)
+
+
 def test_what_sqlite_says_of_a_read_only_file(tmp_path):
     path = tmp_path / "p.db"
     Store(path)
