@@ -286,5 +286,13 @@ def test_anchors_show_all_three():
     assert "wrong cause, or none" in shown
 
 
+@pytest.mark.parametrize("which", [one for one in Which if one is not Which.WAITING])
+def test_a_link_opens_what_adjudication_listed(store, which):
+    page = open_page("adjudication", which=which.name.lower())
+    assert page.segmented_control(key="prq_adj_which").value == which
+    page.segmented_control(key="prq_adj_which").set_value(Which.WAITING).run()
+    assert "which" not in page.query_params
+
+
 def test_an_admin_may_adjudicate():
     assert User("ada", Role.ADMIN).may(Role.ADJUDICATOR)

@@ -18,7 +18,9 @@ from pararecover_core.report import (
     paired_test,
     render,
 )
+from pararecover_core.report.figures import chart
 from pararecover_core.report.scored import aggregates, group_means
+from pararecover_core.report.table import Cell, Report, Row
 from pararecover_core.report.tables import change, types_in_order
 from pararecover_core.rubric import DIMENSIONS
 from tests.paper_tables import TABLE_2, TABLE_3, TABLE_4, TABLE_6, TABLE_7, TABLE_9, table
@@ -223,6 +225,22 @@ def test_paired_test_uses_shared_instances_alone():
     assert found.difference == pytest.approx(10)
     assert found.p < 0.001
     assert paired_test(scored(rows), 0, 1, 2).n == 0
+    assert any(
+        "p < 0.001 (sign flips)." in note for note in comparison(scored(rows), ["b", "a"]).notes
+    )
+
+
+def test_a_picture_names_rows_by_what_tells_them_apart():
+    def bars(*labels):
+        rows = tuple(Row(given, (Cell(50.0, 1),)) for given in labels)
+        report = Report("t", ("agent", "type"), ("E5",), rows, (2,))
+        return [one["row"] for one in chart(report)["data"]["values"]]
+
+    assert bars(("a", "all"), ("b", "all"), ("b", "Total")) == ["a, all", "b, all"]
+    assert bars(("Tool", "Null_Error"), ("Tool", "Timeout_Error")) == [
+        "Null_Error",
+        "Timeout_Error",
+    ]
 
 
 def test_equal_agents_do_not_differ():

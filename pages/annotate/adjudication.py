@@ -88,7 +88,7 @@ def _bar(found: list[Batch]) -> tuple[Batch | None, Which]:
         which = st.segmented_control(
             "Which",
             list(Which),
-            default=Which.ALL if st.query_params.get("which") == "all" else Which.WAITING,
+            default=_asked(),
             required=True,
             label_visibility="collapsed",
             key="prq_adj_which",
@@ -97,8 +97,18 @@ def _bar(found: list[Batch]) -> tuple[Batch | None, Which]:
         st.button("Batches", key="prq_admin", on_click=_go, args=("admin",))
         st.button("Annotate", key="prq_annotate", on_click=_go, args=("",))
     st.query_params["batch"] = "all" if number == _EVERY else str(number)
+    if which is Which.WAITING:
+        st.query_params.pop("which", None)
+    else:
+        st.query_params["which"] = which.name.lower()
     batch = next((batch for batch in found if batch.id == number), None)
-    return batch, which or Which.WAITING
+    return batch, which
+
+
+def _asked() -> Which:
+    """What the link asks to list."""
+    asked = st.query_params.get("which", "").upper()
+    return Which.__members__.get(asked, Which.WAITING)
 
 
 def _linked(known: list[int]) -> int:
@@ -108,7 +118,7 @@ def _linked(known: list[int]) -> int:
 
 
 def _go(view: str) -> None:
-    for name in ("replan", "dimension"):
+    for name in ("replan", "dimension", "which"):
         st.query_params.pop(name, None)
     if st.query_params.get("batch") == "all":
         del st.query_params["batch"]

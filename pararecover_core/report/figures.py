@@ -21,7 +21,7 @@ def chart(report: Report, *, log: bool = False, columns: tuple[str, ...] = ()) -
     """A horizontal bar (log: with a log axis) for each row and column of a report.
 
     Args:
-        report: The table; rows are named by their last label.
+        report: The table; rows are named by their last label, by all where that says too little.
         log: Whether the axis is logarithmic; counts of 0 have no bar then.
         columns: Which figure columns; ``main_columns`` by default.
 
@@ -29,14 +29,16 @@ def chart(report: Report, *, log: bool = False, columns: tuple[str, ...] = ()) -
         A Vega-Lite specification.
     """
     chosen = columns or main_columns(report)
+    rows = [row for row in report.rows if row.labels[-1] != "Total"]
+    whole = len({row.labels[-1] for row in rows}) < len(rows)
+    names = [", ".join(row.labels) if whole else row.labels[-1] for row in rows]
     data = [
-        _point(row.labels[-1], name, cell.value, cell.low, cell.high)
-        for row in report.rows
-        if row.labels[-1] != "Total"
+        _point(named, name, cell.value, cell.low, cell.high)
+        for named, row in zip(names, rows, strict=True)
         for name, cell in zip(report.columns, row.cells, strict=True)
         if name in chosen and not math.isnan(cell.value) and (cell.value > 0 or not log)
     ]
-    order = list(dict.fromkeys(row.labels[-1] for row in report.rows if row.labels[-1] != "Total"))
+    order = list(dict.fromkeys(names))
     y = {"field": "row", "type": "nominal", "sort": order, "title": None,
          "scale": {"domain": order}, "axis": {"labelLimit": 220}}  # fmt: skip
     offset = {"field": "column", "sort": list(chosen)}

@@ -328,7 +328,8 @@ def _tested(scored: Scored, agent: int, base: int, level: int) -> list[str]:
     words = f"{names}: {found.difference:+.2f} points on {found.n:,} shared instances"
     if math.isnan(found.p):
         return [f"{words}; too few queries for a test."]
-    return [f"{words} [{found.low:+.2f}, {found.high:+.2f}], p = {found.p:.3f} (sign flips)."]
+    chance = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
+    return [f"{words} [{found.low:+.2f}, {found.high:+.2f}], {chance} (sign flips)."]
 
 
 def e5_pass1(scored: Scored, *, resamples: int = RESAMPLES) -> Report:
