@@ -15,9 +15,11 @@ import orjson
 
 from annotations.gold import counts, held_out
 from annotations.store import Store
+from pararecover_core.errors import InputError
 from pararecover_core.pairing import GOLD, HUMAN, JUDGE, NO_HUMAN, SEALED, Cell, CellKey, pair
 from pararecover_core.records import Score
 from pararecover_core.rubric import JUDGED
+from pararecover_core.score_files import choose
 
 NOTE_LIMIT = 2000
 """Characters of a note that a list needs."""
@@ -127,6 +129,30 @@ def choices(store: Store) -> Choices:
             _column(db, "SELECT DISTINCT error_type FROM instance_error ORDER BY error_type"),
             _column(db, "SELECT DISTINCT agent FROM replan ORDER BY agent"),
         )
+
+
+_NO_JUDGE = "Import some (pararecover import FILE --judge MODEL@PROMPT), or run pararecover judge"
+_NOBODY = "Import people's scores, or let them annotate in the app"
+
+
+def sides(known: Choices, human: str, judge: str) -> tuple[str, str]:
+    """The two scorers that a person means to compare.
+
+    Args:
+        known: Who there is.
+        human: ``GOLD``, or a person, with or without "human:".
+        judge: A judge, or a person; "" where there is only one judge.
+
+    Raises:
+        InputError: There is none of that name, no judge, or several and none was named.
+    """
+    people = [name for name, _ in known.people]
+    judges = [name for name, _ in known.judges]
+    if not judges and not judge:
+        raise InputError("judge side", "no judge's scores in the database", "some", _NO_JUDGE)
+    side = GOLD if human == GOLD else choose("human side", human, people, cure=_NOBODY)
+    others = [*judges, *people] if judge else judges
+    return side, choose("judge side", judge, others, cure=_NO_JUDGE)
 
 
 def load(store: Store, selection: Selection, *, dimensions: Sequence[str] = JUDGED) -> list[Cell]:

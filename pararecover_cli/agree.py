@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from annotations import sealed
-from annotations.pairs import Selection, choices, load_shared
+from annotations.pairs import Selection, choices, load_shared, sides
 from annotations.score_log import storable
 from annotations.store import Store
 from pararecover_core.agreement import Agreement, Estimate, Figures, measure
@@ -23,7 +23,7 @@ from pararecover_core.formats.items import Item, Reject
 from pararecover_core.literals import dumps
 from pararecover_core.pairing import GOLD, Cell, Coverage
 from pararecover_core.rubric import sde_rubric
-from pararecover_core.score_files import choose, file_cells, file_scores
+from pararecover_core.score_files import file_cells, file_scores
 
 REJECTS_SHOWN = 20
 WIDE = 120
@@ -128,15 +128,7 @@ def _selection(
     store: Store, human: str, judge: str, batch: str, *, level: int, revealed: bool
 ) -> Selection:
     known = choices(store)
-    people = [name for name, _ in known.people]
-    judges = [name for name, _ in known.judges]
-    if not judges and not judge:
-        cure = (
-            "Import some (pararecover import FILE --judge MODEL@PROMPT), or run pararecover judge"
-        )
-        raise InputError("judge side", "no judge's scores in the database", "some", cure)
-    side = GOLD if human == GOLD else choose("human side", human, people)
-    other = choose("judge side", judge, [*judges, *people] if judge else judges)
+    side, other = sides(known, human, judge)
     batches = {name: number for number, name in known.batches}
     if batch and batch not in batches:
         listed = ", ".join(batches) or "none, the database has no batch"
@@ -147,9 +139,9 @@ def _selection(
 
 
 def _document(found: Agreement, compared: _Compared) -> str:
-    sides = {"human": compared.human, "judge": compared.judge}
+    named = {"human": compared.human, "judge": compared.judge}
     rejects = [str(reject) for reject in compared.rejects]
-    return storable(dumps(found.as_data() | sides | {"rejects": rejects}))
+    return storable(dumps(found.as_data() | named | {"rejects": rejects}))
 
 
 def _report(found: Agreement, compared: _Compared) -> str:
@@ -161,8 +153,7 @@ def _report(found: Agreement, compared: _Compared) -> str:
         emoji=False,
     )
     with console.capture() as captured:
-        sides = f"People: {compared.human}   Judge: {compared.judge}"
-        console.print(Text(_printable(sides)))
+        console.print(Text(_printable(f"People: {compared.human}   Judge: {compared.judge}")))
         console.print(_table(found, wide=console.width >= WIDE))
         for line in _footnotes(found):
             console.print(Text(line))

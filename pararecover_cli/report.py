@@ -8,6 +8,7 @@ import typer
 
 from annotations.results import Wanted
 from annotations.score_log import storable
+from annotations.store import default_path
 from pararecover_cli import report_scores
 from pararecover_cli.record_file import check_input, contents, instances
 from pararecover_cli.report_scores import made_of, show
@@ -50,7 +51,10 @@ def judge_free_(
     if files:
         _print(judge_free(_runs(files), by_type=types), form, as_json)
     else:
-        show(made_of(db, Wanted("judge-free", types=types)), form, as_json=as_json)
+        made = made_of(db, Wanted("judge-free", types=types))
+        if not any(one.rows for one in made):
+            raise _no_run(str(db or default_path()), "Import a file that `pararecover run` wrote")
+        show(made, form, as_json=as_json)
 
 
 @report.command("distribution")
@@ -87,8 +91,11 @@ def _runs(files: list[Path]) -> Iterator[Trajectory]:
                 seen.add(content.key)
                 yield content
     if not seen:
-        cure = "Give files that `pararecover run` wrote"
-        raise InputError(", ".join(map(str, files)), "no run", "trajectories", cure)
+        raise _no_run(", ".join(map(str, files)), "Give files that `pararecover run` wrote")
+
+
+def _no_run(where: str, cure: str) -> InputError:
+    return InputError(where, "no run", "trajectories", cure)
 
 
 def _print(made: Report, form: str, as_json: bool) -> None:

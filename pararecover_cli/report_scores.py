@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from annotations.pairs import choices, sides
 from annotations.results import Wanted, make
 from annotations.score_log import storable
 from annotations.store import Store, default_path
@@ -74,7 +75,7 @@ def error_types(
 
 def agreement(
     db: _Db = None,
-    judge: Annotated[str, typer.Option(help="The judge; else the one with most scores.")] = "",
+    judge: Annotated[str, typer.Option(help="The judge; needed where there are several.")] = "",
     human: Annotated[str, typer.Option(help="gold, or one person.")] = "gold",
     form: _Form = "table",
     intervals: _Intervals = False,
@@ -86,8 +87,10 @@ def agreement(
 
     Example: pararecover report agreement --db study.db --format latex
     """
-    wanted = Wanted("agreement", judge, human, (), resamples)
-    show(made_of(db, wanted), form, as_json=as_json, intervals=intervals, figure=figure)
+    store = _store(db)
+    side, other = sides(choices(store), human, judge)
+    made = make(store, Wanted("agreement", other, side, (), resamples))
+    show(made, form, as_json=as_json, intervals=intervals, figure=figure)
 
 
 def cross_judge(
@@ -176,11 +179,15 @@ def made_of(db: Path | None, wanted: Wanted) -> list[Report]:
     Raises:
         InputError: There is no database.
     """
+    return make(_store(db), wanted)
+
+
+def _store(db: Path | None) -> Store:
     path = db or default_path()
     if not path.is_file():
         cure = "Check --db and PARARECOVER_DB, or give files where the command takes them"
         raise InputError(str(path), "no file", "a database", cure)
-    return make(Store(path, reading=True), wanted)
+    return Store(path, reading=True)
 
 
 def show(

@@ -115,13 +115,17 @@ def file_cells(
     return pair(found.scores, human=side, judge=other, dimensions=dimensions, revealed=revealed)
 
 
-def choose(what: str, name: str, known: Sequence[str]) -> str:
+_COLUMNS = "Score columns are named like D3_human and D3_model, or diag_D3_score"
+
+
+def choose(what: str, name: str, known: Sequence[str], *, cure: str = _COLUMNS) -> str:
     """The one scorer that a person means.
 
     Args:
         what: Which side, for the message.
         name: A scorer name, with or without its "human:" or "judge:"; "" for the only one.
         known: Scorer names to choose from.
+        cure: What to do where there is nobody to choose, for the message.
 
     Raises:
         InputError: There is none of that name, or several and no name was given.
@@ -133,7 +137,6 @@ def choose(what: str, name: str, known: Sequence[str]) -> str:
         if candidate in wanted:
             return candidate
     if not known:
-        cure = "Score columns are named like D3_human and D3_model, or diag_D3_score"
         raise InputError(what, "no such scores", "scores of that side", cure)
     got = repr(name) if name else f"{len(known)} scorers"
     raise InputError(what, got, f"one of {', '.join(known)}", "Name one of them")

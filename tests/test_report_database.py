@@ -223,6 +223,34 @@ def test_commands_print_each_table(store, tmp_path):
     assert "a database" in str(run("leaderboard", "--db", str(tmp_path / "no.db")).exception)
 
 
+def test_both_commands_ask_which_of_several_judges(store):
+    with store.read() as db:
+        replan = db.execute("SELECT key FROM replan ORDER BY key").fetchone()[0]
+    score(store, replan, "D1", 1.0, "judge:judge-b@v2")
+    compare = ["report", "agreement", "--resamples", "0"], ["agree", "--resamples", "0"]
+    for words in compare:
+        words += ["--db", str(store.path)]
+        refused = CliRunner().invoke(cli, words)
+        assert "got 2 scorers" in str(refused.exception)
+        assert "judge:judge-b@v2" in str(refused.exception)
+        assert "got 'nobody'" in str(
+            CliRunner().invoke(cli, [*words, "--human", "nobody"]).exception
+        )
+        done = CliRunner().invoke(cli, [*words, "--judge", "judge-a@v1", "--human", "ann"])
+        assert JUDGE in done.output
+        assert "human:ann" in done.output
+
+
+def test_commands_say_what_is_missing_in_an_empty_database(tmp_path):
+    db = str(Store(tmp_path / "empty.db").path)
+    assert "no run" in str(run("judge-free", "--db", db).exception)
+    for words in (["report", "agreement"], ["agree"]):
+        refused = str(CliRunner().invoke(cli, [*words, "--db", db]).exception)
+        assert "no judge's scores in the database" in refused
+        refused = str(CliRunner().invoke(cli, [*words, "--db", db, "--judge", "j"]).exception)
+        assert "pararecover judge" in refused
+
+
 def page_of(name, path, monkeypatch, **query):
     monkeypatch.setenv("PARARECOVER_DB", str(path))
 
