@@ -15,6 +15,7 @@ from annotations import sealed
 from annotations.pairs import Selection, choices, load_shared, sides
 from annotations.score_log import storable
 from annotations.store import Store
+from pararecover_cli.inputs import check_input, open_store
 from pararecover_core.agreement import Agreement, Estimate, Figures, measure
 from pararecover_core.errors import InputError
 from pararecover_core.figures import fixed
@@ -88,9 +89,7 @@ def agree(
         got = "both" if files else "neither"
         raise InputError("agree", got, "files or --db", "Give one of the two")
     if db is not None:
-        if not db.is_file():
-            raise InputError(f"--db {db}", "no file", "a database", "Check the path")
-        store = Store(db, reading=not held_out)  # a look is noted
+        store = open_store(db, reading=not held_out)  # a look is noted
         selection = _selection(store, human, judge, batch, level=level, revealed=revealed)
         if held_out:
             sealed.count_looks(store, selection.judge, author="pararecover agree")
@@ -118,9 +117,7 @@ def _from_files(
 
 def _items(files: Sequence[Path], options: ReadOptions) -> Iterator[Item]:
     for file in files:
-        if not file.is_file():
-            got = "a folder" if file.is_dir() else "no file"
-            raise InputError(str(file), got, "a file with scores", "Check the path")
+        check_input(file, "a file with scores")
         yield from read(file, options=options)
 
 

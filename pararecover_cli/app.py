@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from platformdirs import user_cache_path
 
+from pararecover_cli.inputs import new_store
 from pararecover_core.errors import ConfigError
 from ui.access import check_binding, is_loopback, mode
 from ui.options import OPTIONS, Value, app_script, as_flags
@@ -60,7 +61,9 @@ def _database(db: Path | None, *, sample: bool) -> Path:
 
     if sample:
         return ensure_sample().resolve()
-    path = choose_database({} if db is None else {"PARARECOVER_DB": str(db)})
+    if db is not None:
+        return new_store(db).path.resolve()
+    path = choose_database({})
     Store(path)  # a file that cannot be used is named here, not on a page
     return path
 

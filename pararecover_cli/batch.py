@@ -26,15 +26,21 @@ from annotations.blind import Reveal
 from annotations.progress import AnnotatorProgress, batch_progress
 from annotations.sampling import PAPER_SIZE, Allocation, Stratum
 from annotations.score_log import storable
-from annotations.store import Store, default_path
+from pararecover_cli.inputs import open_store
 from pararecover_core.errors import InputError
 from pararecover_core.literals import dumps
 from pararecover_core.rubric import JUDGED
 from pararecover_core.taxonomy import normalise
 
-batch = typer.Typer(
-    help="Make batches to annotate, list them, see how far they are.", no_args_is_help=True
-)
+batch = typer.Typer(no_args_is_help=True)
+
+
+@batch.callback()
+def _group() -> None:
+    """Make batches to annotate, list them, see how far they are.
+
+    Example: pararecover batch create "Pilot B" --size 120
+    """
 
 
 class RevealRule(StrEnum):
@@ -129,7 +135,7 @@ def create(
         stale_minutes=stale_minutes,
         hide_outcome=hide_outcome,
     )
-    store = Store(db or default_path())
+    store = open_store(db)
     found = preview(store, plan)
     made = None if dry_run else create_batch(store, plan)
     if as_json:
@@ -164,7 +170,7 @@ def list_(db: Database = None, as_json: AsJson = False) -> None:
 
     Example: pararecover batch list
     """
-    found = list_batches(Store(db or default_path()))
+    found = list_batches(open_store(db))
     if as_json:
         _print([_data(one) for one in found])
         return
@@ -195,7 +201,7 @@ def progress_(
 
     Example: pararecover batch progress "Pilot B"
     """
-    store = Store(db or default_path())
+    store = open_store(db)
     info = get_batch(store, find_batch(store, which))
     people = batch_progress(store, info.id)
     figures = item_figures(double_scored(store, info.id))

@@ -7,7 +7,8 @@ import msgspec
 import typer
 
 from annotations import case_studies
-from annotations.store import Store, default_path
+from annotations.store import Store
+from pararecover_cli.inputs import open_store
 from pararecover_core.case_study import FORMS, HIDEABLE, Case, Spec, Subject, build, files
 from pararecover_core.errors import InputError
 
@@ -72,10 +73,7 @@ def _case(db: Path | None, item: str, other: str, saved: str, changes: dict[str,
             cure = "Move the sample database away; it is made again"
             raise InputError("--example", "no sample run", "the sample data", cure)
         return build(*_chosen(store, found, changes))
-    path = db or default_path()
-    if not path.is_file():
-        raise InputError(str(path), "no file", "a database", "Check --db and PARARECOVER_DB")
-    store = Store(path)
+    store = open_store(db)
     if saved:
         return build(*_chosen(store, case_studies.saved(store, saved), changes))
     return build(case_studies.subject(store, item, other), Spec(**changes))  # type: ignore[arg-type]

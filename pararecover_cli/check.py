@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pararecover_cli.inputs import check_input
 from pararecover_core.errors import InputError
 from pararecover_core.findings import Finding, instance_findings
 from pararecover_core.formats import read
@@ -30,9 +31,7 @@ def check(
     Example: pararecover check LEVEL-1_augmented.jsonl --json
     """
     for file in files:
-        if not file.is_file():
-            got = "a folder" if file.is_dir() else "no file"
-            raise InputError(str(file), got, "a file to check", "Check the path")
+        check_input(file, "a file to check")
     rejected, other, types, checked = 0, 0, Counter[str](), 0
     for file in files:
         for content in _contents(file):

@@ -12,18 +12,16 @@ from annotations.batches import find_batch
 from annotations.store import Store
 from pararecover_cli import export_training
 from pararecover_cli.case_study import case_study
-from pararecover_cli.export_training import check_target, open_store
+from pararecover_cli.inputs import check_output, open_store
 from pararecover_core.errors import InputError
 from pararecover_core.formats.writers import FORMS, target
 
-export = typer.Typer(
-    help="Take work out: scores, training data, case studies.", no_args_is_help=True
-)
+export = typer.Typer(no_args_is_help=True)
 
 
 @export.callback()
 def _group() -> None:
-    """Take work out.
+    """Take work out: scores, training data, case studies.
 
     Example: pararecover export scores --out scores.xlsx
     """
@@ -114,7 +112,7 @@ def _take(
 ) -> None:
     for path, option in ((out, "--out"), (key_file, "--key-file")):
         if path is not None:
-            check_target(path, option)
+            check_output(path, option)
     names = _names(store, anonymise, key_file)
     to: Path | BinaryIO = sys.stdout.buffer if out is None else out
     taken = exports.take(store, to, shape, form, which, names)

@@ -9,8 +9,8 @@ import msgspec
 import typer
 
 from annotations import training, training_files
-from annotations.store import Store, default_path
 from annotations.training_files import Wanted
+from pararecover_cli.inputs import check_output, open_store
 from pararecover_core.agents.planning import prompt_name
 from pararecover_core.errors import InputError
 from pararecover_core.formats.training import TRAINING_FORMS, add_dataset_info, write_training
@@ -151,7 +151,7 @@ def few_shot(
 
     Example: pararecover export few-shot --out shots.json
     """
-    check_target(out)
+    check_output(out)
     store = open_store(db)
     rules = Rules(above, test_share=test_share, seed=seed, test_queries=_listed(test_list))
     wanted = Wanted("sft", scorer, rules)
@@ -165,21 +165,9 @@ def few_shot(
     typer.echo(f"{len(shots)} demonstrations written to {out}", err=True)
 
 
-def open_store(db: Path | None) -> Store:
-    """The database that a command was given.
-
-    Raises:
-        InputError: There is no such file.
-    """
-    path = db or default_path()
-    if not path.is_file():
-        raise InputError(str(path), "no file", "a database", "Check --db and PARARECOVER_DB")
-    return Store(path)
-
-
 def _write(wanted: Wanted, out: Path, db: Path | None) -> None:
     form = training_files.form_of(wanted)
-    check_target(out)
+    check_output(out)
     store = open_store(db)
     found = training.candidates(store, wanted.scorer)
     chosen = training_files.choose(wanted, found, training.decisions(store))
@@ -207,17 +195,6 @@ def _report(found: Sequence[Candidate], chosen: Selection) -> None:
         typer.echo(f"left out: {count:,} {reason}", err=True)
     if INCOMPLETE in chosen.excluded:
         typer.echo(training.missing_words(found), err=True)
-
-
-def check_target(out: Path, option: str = "--out") -> None:
-    """Refuse a path that no file can be written to.
-
-    Raises:
-        InputError: It is a folder, or its folder is not there.
-    """
-    if out.is_dir() or not out.parent.is_dir():
-        got = "a folder" if out.is_dir() else f"no folder {out.parent}"
-        raise InputError(f"{option} {out}", got, "a file in a folder that exists", "Name another")
 
 
 def _part(part: str) -> Part:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pararecover_cli.record_file import STOPPED, check_output, executor_of, progress
+from pararecover_cli.inputs import check_output
+from pararecover_cli.record_file import STOPPED, executor_of, progress
 from pararecover_core.generate import Mix, published_lines
 from pararecover_core.generate import generate as make
 from pararecover_core.records import Instance

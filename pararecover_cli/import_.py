@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from annotations.score_log import storable
-from annotations.store import ImportReport, Store, default_path
+from annotations.store import ImportReport, Store
 from pararecover_cli.check import printable
+from pararecover_cli.inputs import check_input, new_store
 from pararecover_core.errors import InputError
 from pararecover_core.formats import FORMATS, ReadOptions, read
 from pararecover_core.formats.items import Reject
@@ -56,10 +57,8 @@ def import_(
         source=_source(source),
     )
     for file in files:
-        if not file.is_file():
-            got = "a folder" if file.is_dir() else "no file"
-            raise InputError(str(file), got, "a file to import", "Check the path")
-    store = Store(db or default_path())
+        check_input(file, "a file to import")
+    store = new_store(db)
     reports = [(file, _load(store, file, options)) for file in files]
     typer.echo(as_document(store.path, reports) if as_json else as_text(store.path, reports))
     if not as_json:

@@ -25,10 +25,10 @@ from annotations.judges import (
 )
 from annotations.judging import Scope, open_failures
 from annotations.score_log import storable
-from annotations.store import Store, default_path
+from annotations.store import Store
 from pararecover_cli.check import printable
 from pararecover_cli.export import form_of
-from pararecover_cli.export_training import check_target
+from pararecover_cli.inputs import check_input, check_output, open_store
 from pararecover_core.errors import InputError
 from pararecover_core.formats import read, write_scores
 from pararecover_core.formats.items import ScoreRow
@@ -112,7 +112,7 @@ def judge(
     """
     form = form_of(out) if out else ""
     if out:
-        check_target(out)
+        check_output(out)
     with _store(file, db, out) as store:
         number = find_batch(store, batch) if batch else None
         scope = Scope(number, scored, level, agent, limit=limit)
@@ -144,14 +144,9 @@ def judge(
 def _store(file: Path | None, db: Path | None, out: Path | None) -> Iterator[Store]:
     """The database; for a file one of its own, for as long as the command runs."""
     if file is None:
-        path = db or default_path()
-        if not path.is_file():
-            raise InputError(str(path), "no file", "a database", "Check --db, or give a FILE")
-        yield Store(path)
+        yield open_store(db, "Check --db, or give a FILE")
         return
-    if not file.is_file():
-        got = "a folder" if file.is_dir() else "no file"
-        raise InputError(str(file), got, "a file with replans", "Check the path")
+    check_input(file, "a file with replans")
     if db is not None or out is None:
         got = "a file and --db" if db else "a file without --out"
         cure = "Give --out, or import the file and give --db alone"

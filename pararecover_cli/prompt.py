@@ -8,11 +8,20 @@ import typer
 from annotations.prompts import get_prompt, import_prompt, list_prompts
 from annotations.store import Store, default_path
 from pararecover_cli.check import printable
-from pararecover_cli.export_training import check_target
+from pararecover_cli.inputs import check_output, new_store, open_store
 from pararecover_core.errors import InputError
 from pararecover_core.judges.prompt import parse_prompt, write_prompt
 
-prompt = typer.Typer(help="List judge prompts, write them as files, take files in.")
+prompt = typer.Typer(no_args_is_help=True)
+
+
+@prompt.callback()
+def _group() -> None:
+    """List judge prompts, write them as files, take files in.
+
+    Example: pararecover prompt list
+    """
+
 
 Database = Annotated[
     Path | None, typer.Option(help="Database; else PARARECOVER_DB, else one in your data folder.")
@@ -21,12 +30,7 @@ Database = Annotated[
 
 def _store(db: Path | None) -> Store | None:
     """The database to read; None where none is named and none is there yet."""
-    path = db or default_path()
-    if path.is_file():
-        return Store(path)
-    if db is None:
-        return None
-    raise InputError(str(path), "no file", "a database", "Check --db and PARARECOVER_DB")
+    return None if db is None and not default_path().is_file() else open_store(db)
 
 
 @prompt.command("list")
@@ -57,7 +61,7 @@ def show(
     if out is None:
         typer.echo(text, nl=False)
         return
-    check_target(out)
+    check_output(out)
     out.write_text(text, encoding="utf-8")
 
 
@@ -71,7 +75,7 @@ def import_(
 
     Example: pararecover prompt import d.md --db study.db --author ada
     """
-    store = Store(db or default_path())
+    store = new_store(db)
     for file in files:
         try:
             found = parse_prompt(file.read_text(encoding="utf-8"), where=str(file))

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from pararecover_cli.check import printable
+from pararecover_cli.inputs import check_output
 from pararecover_core.errors import InputError
 from pararecover_core.formats import read
 from pararecover_core.formats.items import Answer, Reject
@@ -29,28 +30,6 @@ from pararecover_core.runs import Line, line_of
 
 STOPPED = 130
 """Exit code after Ctrl-C."""
-
-
-def check_input(path: Path) -> None:
-    """Refuse what is no file.
-
-    Raises:
-        InputError: It is a folder, or not there.
-    """
-    if not path.is_file():
-        got = "a folder" if path.is_dir() else "no file"
-        raise InputError(str(path), got, "a file to read", "Check the path")
-
-
-def check_output(path: Path) -> None:
-    """Refuse a place where no file can be.
-
-    Raises:
-        InputError: It is a folder, or its folder is not there.
-    """
-    if path.is_dir() or not path.parent.is_dir():
-        got = "a folder" if path.is_dir() else f"no folder {path.parent}"
-        raise InputError(f"--out {path}", got, "a file in a folder that exists", "Name another")
 
 
 def contents(path: Path) -> Iterator[Any]:

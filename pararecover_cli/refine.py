@@ -11,9 +11,8 @@ from annotations.methods import methods
 from annotations.prompts import get_prompt
 from annotations.refine_job import refine_session
 from annotations.refining import dev_items
-from annotations.store import Store
+from pararecover_cli.inputs import open_store
 from pararecover_core.completions import endpoint_from_environment
-from pararecover_core.errors import InputError
 from pararecover_core.figures import fixed
 from pararecover_core.literals import dumps
 from pararecover_core.llm import Model
@@ -55,9 +54,7 @@ def refine(
 
     Example: pararecover refine --db study.db --judge gpt-4o --session Pilot --prompt e
     """
-    if not db.is_file():
-        raise InputError(f"--db {db}", "no file", "a database", "Check the path")
-    store = Store(db)
+    store = open_store(db)
     chosen = sessions.find_session(store, session)
     start = get_prompt(store, prompt)
     endpoint = endpoint_from_environment(proposer or judge, concurrency=concurrency)
@@ -130,7 +127,5 @@ def methods_text(
 
     Example: pararecover methods --db study.db --session Pilot --form latex
     """
-    if not db.is_file():
-        raise InputError(f"--db {db}", "no file", "a database", "Check the path")
-    store = Store(db)
+    store = open_store(db)
     typer.echo(methods(store, sessions.find_session(store, session).id, form))

@@ -10,7 +10,8 @@ from annotations.results import Wanted
 from annotations.score_log import storable
 from annotations.store import default_path
 from pararecover_cli import report_scores
-from pararecover_cli.record_file import check_input, contents, instances
+from pararecover_cli.inputs import check_input
+from pararecover_cli.record_file import contents, instances
 from pararecover_cli.report_scores import made_of, show
 from pararecover_core.errors import InputError
 from pararecover_core.records import Trajectory
@@ -18,7 +19,7 @@ from pararecover_core.report import FORMATS, Report, distribution, judge_free, r
 
 T = TypeVar("T")
 
-report = typer.Typer(help="The paper's tables from your data.", no_args_is_help=True)
+report = typer.Typer(no_args_is_help=True)
 
 _FILES = typer.Argument(metavar="[FILE]...", help="Files of records; else --db.")
 _DB = typer.Option(help="Database, instead of files.")
@@ -27,7 +28,9 @@ _FORMAT = typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")
 
 @report.callback()
 def _group() -> None:
-    """The paper's tables from your data; every figure has its n, JSON the records behind it.
+    """The paper's tables from your data.
+
+    Every figure has its n, JSON the records behind it.
 
     Example: pararecover report judge-free t.jsonl --format markdown
     """

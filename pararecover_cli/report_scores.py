@@ -10,7 +10,8 @@ import typer
 from annotations.pairs import choices, sides
 from annotations.results import Wanted, make
 from annotations.score_log import storable
-from annotations.store import Store, default_path
+from annotations.store import Store
+from pararecover_cli.inputs import open_store
 from pararecover_core.errors import InputError
 from pararecover_core.report import FORMATS, Report, render
 from pararecover_core.report.figures import KINDS, chart, drawn
@@ -183,11 +184,8 @@ def made_of(db: Path | None, wanted: Wanted) -> list[Report]:
 
 
 def _store(db: Path | None) -> Store:
-    path = db or default_path()
-    if not path.is_file():
-        cure = "Check --db and PARARECOVER_DB, or give files where the command takes them"
-        raise InputError(str(path), "no file", "a database", cure)
-    return Store(path, reading=True)
+    cure = "Check --db and PARARECOVER_DB, or give files where the command takes them"
+    return open_store(db, cure, reading=True)
 
 
 def show(

@@ -9,10 +9,10 @@ from typing import Annotated, NamedTuple
 import typer
 
 from pararecover_cli.check import printable
+from pararecover_cli.inputs import check_input
 from pararecover_cli.record_file import (
     RecordFile,
     by_instance,
-    check_input,
     executor_of,
     instances,
     lines_in,

@@ -203,3 +203,28 @@ def test_the_walk_of_the_readme_runs(study):
     assert found["overall"]["ema"] == pytest.approx(1 / 13)
     assert found["overall"]["mae"] == pytest.approx(6 / 13)
     assert Path("scores.xlsx").is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("app",),
+        ("import", Path(__file__).parents[1] / "data" / "sample_level1.jsonl"),
+        ("batch", "list"),
+        ("batch", "create", "B"),
+        ("prompt", "list"),
+        ("report", "leaderboard"),
+        ("agree",),
+        ("judge",),
+    ],
+)
+def test_a_mistyped_folder_is_named_and_never_made(words, tmp_path):
+    done = command(*words, "--db", tmp_path / "typo" / "study.db")
+    assert done.returncode == 2
+    assert str(tmp_path / "typo") in done.stderr
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("group", ["batch", "prompt", "report", "export"])
+def test_groups_of_commands_have_an_example(group):
+    assert f"Example: pararecover {group} " in RUNNER.invoke(cli, [group, "--help"]).stdout
