@@ -142,47 +142,58 @@ def run(
     Source: paper section 2.1.4 (E5) and appendix H.
     """
     rounds = [Round(instance.plan, instance.observations)]
+    outcome, count = _carry_on(
+        rounds, instance, agent, environment, first, round_limit=round_limit, cancelled=cancelled
+    )
+    return Trajectory(
+        key=content_key(instance.key, agent.name, *(as_text(r.plan.given) for r in rounds)),
+        instance=instance.key,
+        agent=agent.name,
+        rounds=tuple(rounds),
+        success=outcome is OutcomeKind.RESPONSE,
+        outcome=outcome.value,
+        extra={
+            "rounds": count,
+            "calls": _calls(rounds),
+            "answers": len(rounds) - 1,
+            "invalid": sum(1 - each.plan.s5 for each in rounds[1:]),
+        },
+    )
+
+
+def _carry_on(
+    rounds: list[Round],
+    instance: Instance,
+    agent: Agent,
+    environment: Environment,
+    first: Replan | None,
+    *,
+    round_limit: int,
+    cancelled: Callable[[], bool],
+) -> tuple[OutcomeKind, int]:
+    """Add rounds to the one that is there until the run ends: how it ended, and T of eq. 4."""
     plan, observations, behind, executed = instance.plan, instance.observations, 0, 0
-    outcome = OutcomeKind.ROUND_LIMIT
     while behind + executed < round_limit:
         if cancelled():
-            outcome = OutcomeKind.CANCELLED
-            break
+            return OutcomeKind.CANCELLED, behind + executed
         step = _next_plan(instance, agent, first, plan, observations)
         first = None
         if isinstance(step, _Ended):
-            outcome = step.kind
             rounds.append(Round(step.plan, (), step.thought))
-            break
+            return step.kind, behind + executed
         if len(rounds) == 1:
             behind = step.plan.executed_rounds()
         plan = step.plan
         try:
             ended, observations = _advance(plan, environment)
         except UnavailableError as error:
-            outcome = OutcomeKind.UNAVAILABLE
             rounds.append(Round(plan, (), str(error)))
-            break
+            return OutcomeKind.UNAVAILABLE, behind + executed
         executed += ended is not OutcomeKind.STUCK
         rounds.append(Round(plan, observations, step.thought))
         if ended:
-            outcome = ended
-            break
-    success = outcome is OutcomeKind.RESPONSE
-    return Trajectory(
-        key=content_key(instance.key, agent.name, *(as_text(r.plan.given) for r in rounds)),
-        instance=instance.key,
-        agent=agent.name,
-        rounds=tuple(rounds),
-        success=success,
-        outcome=outcome.value,
-        extra={
-            "rounds": behind + executed,
-            "calls": _calls(rounds),
-            "answers": len(rounds) - 1,
-            "invalid": sum(1 - each.plan.s5 for each in rounds[1:]),
-        },
-    )
+            return ended, behind + executed
+    return OutcomeKind.ROUND_LIMIT, behind + executed
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -212,7 +223,8 @@ def _next_plan(
             return _Ended(OutcomeKind.AGENT_ERROR, Plan(), str(error))
         given, thought = reply.plan, reply.thought
         if is_deep(given):
-            return _Ended(OutcomeKind.UNPARSABLE, Plan(), thought[:_SHOWN])
+            kept = Plan(fault=f"nested deeper than {MAX_DEPTH} levels")  # the plan itself is not
+            return _Ended(OutcomeKind.UNPARSABLE, kept, thought[:_SHOWN])
         if max(len(as_text(given)), len(reply.raw), len(thought)) > ANSWER_LIMIT:
             return _Ended(OutcomeKind.TOO_LONG, Plan(), thought[:_SHOWN])
         plan = Plan.parse(given)

@@ -151,6 +151,8 @@ def test_whatever_an_agent_does_ends_its_run_and_no_more(answers, outcome):
     trajectory = ran(Scripted(*answers))
     assert trajectory.outcome == outcome
     assert not trajectory.success
+    if outcome is OutcomeKind.UNPARSABLE:
+        assert trajectory.extra["invalid"] == 1
     assert measured(instance(), trajectory).extra["e5"] == 0.0
     written = to_data(trajectory)
     assert len(str(written)) < 100_000
