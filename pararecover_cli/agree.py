@@ -15,6 +15,7 @@ from annotations import sealed
 from annotations.pairs import Selection, choices, load_shared, sides
 from annotations.score_log import storable
 from annotations.store import Store
+from pararecover_cli.check import printable
 from pararecover_cli.inputs import check_input, open_store
 from pararecover_core.agreement import Agreement, Estimate, Figures, measure
 from pararecover_core.errors import InputError
@@ -150,7 +151,7 @@ def _report(found: Agreement, compared: _Compared) -> str:
         emoji=False,
     )
     with console.capture() as captured:
-        console.print(Text(_printable(f"People: {compared.human}   Judge: {compared.judge}")))
+        console.print(Text(printable(f"People: {compared.human}   Judge: {compared.judge}")))
         console.print(_table(found, wide=console.width >= WIDE))
         for line in _footnotes(found):
             console.print(Text(line))
@@ -232,10 +233,6 @@ def _left_out(coverage: Coverage) -> str:
 
 def _tell_rejects(rejects: Sequence[Reject]) -> None:
     for reject in rejects[:REJECTS_SHOWN]:
-        typer.echo(_printable(str(reject)), err=True)
+        typer.echo(printable(str(reject)), err=True)
     if len(rejects) > REJECTS_SHOWN:
         typer.echo(f"... and {len(rejects) - REJECTS_SHOWN:,} more", err=True)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -228,20 +228,7 @@ def refine(
     except Interrupted:
         return Outcome(best, tuple(steps), BY_HAND)
     if not steps:
-        ema, mae, n = _figures(asked, known.scores)
-        note(
-            Step(
-                0,
-                Fate.START,
-                best,
-                ema=ema,
-                mae=mae,
-                n=n,
-                tokens=_tokens(known.usage),
-                cost=known.cost or 0.0,
-                unpriced=known.cost is None,
-            )
-        )
+        note(_first_step(best, asked, known))
     while not (why := _stop(steps, rules, asked, known, cancelled)):
         try:
             step, judged = _try(
@@ -254,6 +241,21 @@ def refine(
         if step.fate is Fate.ACCEPTED and judged is not None:
             best, known = step.prompt, judged
     return Outcome(best, tuple(steps), why)
+
+
+def _first_step(start: Prompt, asked: Mapping[CellKey, float], known: Judged) -> Step:
+    ema, mae, n = _figures(asked, known.scores)
+    return Step(
+        0,
+        Fate.START,
+        start,
+        ema=ema,
+        mae=mae,
+        n=n,
+        tokens=_tokens(known.usage),
+        cost=known.cost or 0.0,
+        unpriced=known.cost is None,
+    )
 
 
 BY_HAND = "stopped by hand"
