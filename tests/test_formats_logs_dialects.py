@@ -57,6 +57,16 @@ class TestButton:
         assert [tool.name for tool in found[0].tools] == ["book"]
         assert parts(found)[2].extra["mode"] == "parallel"
 
+    def test_thoughts_in_tags(self):
+        record = self.journey()
+        for message in record["messages"]:
+            if message["role"] == "assistant" and "<call>" in message["content"]:
+                thought, _, call = message["content"].partition(" <call>")
+                message["content"] = f"<thought>{thought}</thought>\n<call>{call}"
+        found = read_all(record)
+        check_journey(found)
+        assert parts(found)[1].thought == "The passenger was missing."
+
     def test_one_call_at_a_time_is_kept_as_the_mode(self):
         record = self.journey()
         record["messages"][0]["content"] += " Make one call at a time."

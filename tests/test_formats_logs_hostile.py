@@ -13,27 +13,21 @@ from pararecover_core.formats import Reject, read
 from pararecover_core.formats.logs.build import MOST_TASKS
 from pararecover_core.formats.logs.edges import Evidence
 from pararecover_core.records import Trajectory, from_data, to_data
+from tests import test_formats_logs_dialects as dialects
+from tests import test_formats_logs_traces as traces
 from tests.formats_data import contents, good, rejects
 from tests.logs_data import MESSAGES, assistant, call, lines, parts, read_all, result
-from tests.test_formats_logs_dialects import (
-    HEADER,
-    TestAnthropic,
-    TestButton,
-    TestTau,
-    inspect_sample,
-)
-from tests.test_formats_logs_traces import TestLangSmithAndLangfuse, genai, inference_flat
 
 RECORDS = (
     {"model": "m", "messages": MESSAGES},
-    {"messages": TestAnthropic().journey()},
-    TestButton().journey(),
-    {"simulations": [{"reward_info": {"reward": 1}, "messages": TestTau().tau2()}]},
+    {"messages": dialects.TestAnthropic().journey()},
+    dialects.TestButton().journey(),
+    {"simulations": [{"reward_info": {"reward": 1}, "messages": dialects.TestTau().tau2()}]},
     {"task_id": 1, "reward": 1.0, "traj": MESSAGES, "info": {}},
-    HEADER | {"samples": [inspect_sample()]},
-    genai()[2],
-    {"context": {"trace_id": "t"}, "attributes": dict(inference_flat())[2]},
-    {"trace": {}, "observations": [*TestLangSmithAndLangfuse().observations()]},
+    dialects.HEADER | {"samples": [dialects.inspect_sample()]},
+    traces.genai()[2],
+    {"context": {"trace_id": "t"}, "attributes": dict(traces.inference_flat())[2]},
+    {"trace": {}, "observations": [*traces.TestLangSmithAndLangfuse().observations()]},
     {"id": "multi_turn_1", "latency": 1, "result": [[[{"f": "{}"}]]],
      "inference_log": [{"begin_of_turn_query": [], "step_0": [{"role": "tool", "content": "x"}]}]},
     {"task_nodes": [{"task": "a", "arguments": ["<node-1>"]}],
@@ -240,7 +234,9 @@ class TestLarge:
         whole = good(text)
         monkeypatch.setattr(large, "LARGE", 100)
         assert good(text) == whole
-        log = json.dumps(HEADER | {"samples": [inspect_sample()] * 2, "z": []}, indent=indent)
+        log = json.dumps(
+            dialects.HEADER | {"samples": [dialects.inspect_sample()] * 2, "z": []}, indent=indent
+        )
         assert [type(one).__name__ for one in good(log)] == ["Instance", "Replan", "Trajectory"] * 2
         both = lines(value) + lines(value)
         assert good(both) == whole * 2

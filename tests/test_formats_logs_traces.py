@@ -281,6 +281,11 @@ class TestLangSmithAndLangfuse:
         check_journey(read_all(value), agent="gpt-x")
         check_journey(read_all(lines(*self.observations())), agent="gpt-x")
 
+    def test_an_answer_that_is_a_text_alone(self):
+        *before, last = self.observations()
+        value = {"trace": {"id": "t1"}, "observations": [*before, {**last, "output": ANSWER}]}
+        check_journey(read_all(value), agent="gpt-x")
+
 
 class TestBfcl:
     def test_one_turn_of_parallel_calls(self):
@@ -348,6 +353,26 @@ class TestGivenPlans:
         assert first.rounds[0].thought == "then"
         assert (first.success, first.outcome) == (False, "plan")
         assert [n.dependencies for n in second.rounds[0].plan.nodes] == [(), ("root",), ("root",)]
+
+    def test_llmcompiler_with_questions(self):
+        plans = (
+            f"Question: {QUERY}\n1. find()\n2. join()\n1. find()\n"
+            "Question: And back\nThought: then\n1. find()\n2. book($1)\n"
+        )
+        found = [one for one in read_all(plans) if type(one).__name__ == "Instance"]
+        assert [one.query for one in found] == [QUERY, QUERY, "And back"]
+        assert [node.name for node in found[2].plan.nodes][1:] == ["find", "book"]
+
+    @pytest.mark.parametrize(("word", "nested"), [("tool", False), ("task", True), ("tool", True)])
+    def test_taskbench_by_other_names_and_as_an_answer(self, word, nested):
+        plan = {f"{word}_nodes": [{"task": "load", "arguments": []}, {"task": "crop"}],
+                f"{word}_links": [{"source": "load", "target": "crop"}],
+                f"{word}_steps": ["one"]}  # fmt: skip
+        row = {"id": "9", "user_request": QUERY, **({"result": plan} if nested else plan)}
+        instance, _, run = parts(read_all(lines(row)))
+        assert instance.query == QUERY
+        assert edges(run.rounds[0].plan) == {"2": {"1": "given"}}
+        assert run.rounds[0].thought == "one"
 
     @pytest.mark.parametrize("base", [0, 1])
     def test_taskbench_counts_from_0_or_from_1(self, base):

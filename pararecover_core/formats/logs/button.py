@@ -17,7 +17,7 @@ from pararecover_core.records import as_text
 NAME = "button"
 _TOOL = re.compile(r"<tools?>(.*?)(?:</tools?>|\Z)", re.S)
 _CALL = re.compile(r"<call>(.*?)(?:</call>|\Z)", re.S)
-_FINAL = re.compile(r"</?final>")
+_MARKS = re.compile(r"</?(?:thought|final)>")
 _ONE_BY_ONE = re.compile(
     r"one (?:tool |function )?call at a time|not (?:in )?parallel|only one", re.I
 )
@@ -56,7 +56,7 @@ def _messages(given: list[Mapping[str, Any]]) -> Iterator[Message]:
         if message.role == "assistant":
             for body in _CALL.findall(text):
                 message.calls += [read_call(call) for call in _objects(body)]
-            message.text = _FINAL.sub("", _CALL.sub("", text)).strip()
+            message.text = _MARKS.sub("", _CALL.sub("", text)).strip()
         elif message.role == "tool":
             message.results = list(_results(text))
         yield message

@@ -6,8 +6,8 @@ from typing import Any
 from pararecover_core.formats.logs.run import Run, obj, objects, result_text, txt, unpacked
 from pararecover_core.formats.logs.trace import (
     Event,
-    as_assistant,
     by_trace,
+    given_by,
     messages_in,
     run_of,
     tool_arguments,
@@ -46,7 +46,7 @@ def _run(run: Mapping[str, Any]) -> Iterator[Event]:
             False,
             start,
             messages_in(run.get("inputs")),
-            as_assistant(messages_in(run.get("outputs"))),
+            given_by(run.get("outputs")),
             agent=txt(metadata.get("ls_model_name")),
             tools=obj(obj(run.get("extra")).get("invocation_params")).get("tools"),
         )
@@ -116,7 +116,7 @@ def _observation(one: Mapping[str, Any]) -> Iterator[Event]:
             False,
             start,
             messages_in(one.get("input")),
-            as_assistant(messages_in(one.get("output"))),
+            given_by(one.get("output")),
             agent=txt(one.get("model")),
             tools=obj(one.get("input")).get("tools"),
         )

@@ -15,10 +15,13 @@ _REF = re.compile(r"\$\{?(\d{1,6})\}?")
 _NODE = re.compile(r"<node-(\d{1,6})>")
 
 
+_ASIDE = ("Thought:", "Question:")
+
+
 def is_compiler_text(head: bytes) -> bool:
-    """Whether a text is a plan of LLMCompiler: its first line, a thought aside, is a step."""
+    """Whether a text is a plan of LLMCompiler: its first line of its own is a step."""
     lines = head.decode("utf-8", "replace").splitlines()[:20]
-    kept = [line for line in lines if line.strip() and not line.strip().startswith("Thought:")]
+    kept = [line for line in lines if line.strip() and not line.strip().startswith(_ASIDE)]
     return bool(kept) and bool(_STEP.fullmatch(kept[0]))
 
 
@@ -28,15 +31,21 @@ def compiler(text: str) -> Iterator[Run]:
     seen: set[str] = set()
     for line in text.splitlines():
         thought = line.strip().removeprefix("Thought:")
+        query = line.strip().removeprefix("Question:")
         step = _STEP.fullmatch(line.rstrip().removesuffix("<END_OF_PLAN>"))
         if step and step[1] in seen:
             yield run
-            run, seen = Run(LLMCOMPILER, [Turn([])], planned=True), set()
+            run, seen = Run(LLMCOMPILER, [Turn([])], query=run.query, planned=True), set()
         if step and step[2] == "join":
             run.answer = ""
         elif step:
             run.turns[0].calls.append(_step(step, seen))
             seen.add(step[1])
+        elif query != line.strip():
+            if seen:
+                yield run
+                run, seen = Run(LLMCOMPILER, [Turn([])], planned=True), set()
+            run.query = query.strip()
         elif thought != line.strip():
             turn = run.turns[0]
             turn.thought = "\n".join(filter(None, (turn.thought, thought.strip())))
@@ -61,8 +70,17 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def is_taskbench(value: Any) -> bool:
-    """One task of TaskBench."""
-    return isinstance(value, Mapping) and "task_nodes" in value and "task_links" in value
+    """One task of TaskBench, or a model's answer to one."""
+    return "nodes" in _taskbench_plan(value)
+
+
+def _taskbench_plan(value: Any) -> dict[str, Any]:
+    """Nodes, links and steps: named after tasks or tools, of an answer under ``result``."""
+    for place in (obj(value), obj(obj(value).get("result"))):
+        for word in ("task", "tool"):
+            if f"{word}_nodes" in place and f"{word}_links" in place:
+                return {part: place.get(f"{word}_{part}") for part in ("nodes", "links", "steps")}
+    return {}
 
 
 def taskbench(value: Mapping[str, Any]) -> Iterator[Run]:
@@ -71,9 +89,10 @@ def taskbench(value: Mapping[str, Any]) -> Iterator[Run]:
     They name tools: where a tool occurs twice they are ambiguous, and ``<node-j>`` in the arguments
     decides where it fits; it counts from 0 in some rows and from 1 in others.
     """
-    nodes = list(objects(value["task_nodes"]))
+    plan = _taskbench_plan(value)
+    nodes = list(objects(plan["nodes"]))
     names = [txt(node.get("task")) for node in nodes]
-    pairs = [(txt(x.get("source")), txt(x.get("target"))) for x in objects(value["task_links"])]
+    pairs = [(txt(x.get("source")), txt(x.get("target"))) for x in objects(plan["links"])]
     base = _base(nodes, names, set(pairs))
     calls = []
     for at, node in enumerate(nodes):
@@ -83,7 +102,7 @@ def taskbench(value: Mapping[str, Any]) -> Iterator[Run]:
         ids = tuple(str(need) for need in dict.fromkeys(needs) if need != at)
         calls.append(Call(names[at], given, str(at), needs=ids))
     query = txt(value.get("instruction") or value.get("user_request"))
-    steps = "\n".join(txt(step) for step in seq(value.get("task_steps")))
+    steps = "\n".join(txt(step) for step in seq(plan["steps"]))
     kind = txt(value.get("type"))
     yield Run(
         TASKBENCH, [Turn(calls, steps)], query=query, id=text_of(value.get("id")),

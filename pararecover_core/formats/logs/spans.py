@@ -13,6 +13,7 @@ from pararecover_core.formats.logs.trace import (
     Event,
     as_assistant,
     by_trace,
+    given_by,
     messages_in,
     run_of,
     tool_arguments,
@@ -86,7 +87,7 @@ def _event(span: Mapping[str, Any]) -> Iterator[Event]:
             False,
             start,
             before or messages_in(flat.get("input.value")),
-            after or as_assistant(messages_in(flat.get("output.value"))),
+            after or given_by(flat.get("output.value")),
             agent=txt(flat.get("gen_ai.agent.name") or model or flat.get("llm.model_name")),
             tools=seq(flat.get("gen_ai.tool.definitions")) or _listed(llm.get("tools")),
         )

@@ -195,6 +195,13 @@ def as_assistant(messages: Iterable[Message]) -> list[Message]:
     return [msgspec.structs.replace(message, role="assistant") for message in messages]
 
 
+def given_by(value: Any) -> list[Message]:
+    """The assistant's messages in the output of a model; text alone is one."""
+    inner = unpacked(value)
+    alone = [parse({"content": inner})] if isinstance(inner, str) and inner.strip() else []
+    return as_assistant(messages_in(value) or alone)
+
+
 def tool_arguments(value: Any) -> Any:
     """Arguments that a tool's span kept: under ``input`` where it wrapped them."""
     given = arguments_of(value)
