@@ -5,7 +5,7 @@ Run: ``python benchmarks/bench_run.py [--instances 200] [--workers 2 4] [--times
 as one on 2 cores; memory flat in the number of instances. Workers are ready before the clock
 starts: what is measured is work. A machine that others use gives several processes less than its
 cores, so the same work is also done by as many processes that share nothing: what working together
-costs is the difference, and the factor on free cores is their number times what is left.
+costs is the difference. They have an instance once for all agents, the others once for each.
 """
 
 import argparse
@@ -60,13 +60,12 @@ def several(instances: Sequence[Instance], workers: int, times: int) -> None:
             together.append(alone / wall)
             machine.append(workers * alone / seconds(partial(apart, instances, executor, workers)))
     kept = median(one / most for one, most in zip(together, machine, strict=True))
-    cores = min(workers, os.cpu_count() or 1)
     print(
         f"{len(instances) * len(BUILT_IN):,} runs, one process {alone:.1f} s, {workers} processes "
         f"{wall:.1f} s, memory {memory_mb():.0f} MB\n"
         f"  {median(together):.2f} times as fast ({min(together):.2f} to {max(together):.2f}); "
         f"processes that share nothing {median(machine):.2f} times ({min(machine):.2f} to "
-        f"{max(machine):.2f})\n  {kept:.0%} kept: {cores * kept:.2f} times on {cores} free cores"
+        f"{max(machine):.2f}), {kept:.0%} of it kept"
     )
 
 
