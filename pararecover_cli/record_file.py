@@ -1,7 +1,7 @@
 """Files of records that commands write line by line, and take up again where they stopped."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -240,10 +240,3 @@ def by_instance(path: Path) -> dict[str, Replan]:
         cure = "Give a file that `pararecover replan` wrote"
         raise InputError(str(path), "no replan", "answers to instances", cure)
     return found
-
-
-def waiting(
-    found: Iterable[Instance], file: RecordFile, kind: str, agent: str
-) -> Iterator[Instance]:
-    """Instances for which a file has no replan, or no trajectory, of an agent."""
-    return (each for each in found if (kind, each.key, agent) not in file.done)

@@ -1,7 +1,9 @@
 """``pararecover run`` and ``replan``: agents at work on instances."""
 
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Executor
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -19,7 +21,6 @@ from pararecover_cli.record_file import (
     progress,
     record_file,
     stopped,
-    waiting,
 )
 from pararecover_cli.with_model import (
     AGENT_HELP,
@@ -96,23 +97,11 @@ def run(
     check_input(file)
     first = by_instance(replans) if replans else {}
     environment = choose_environment(env, tools_model, failure_rate, seed)
-    simulated = env is EnvironmentKind.SIMULATED
-
-    def work(who: Chosen, found: Iterator[Instance], executor: Executor | None) -> _Made:
-        return run_lines(
-            (Job(each, first.get(each.key)) for each in found),
-            who.factory,
-            environment,
-            round_limit=max_rounds,
-            executor=executor,
-            chunk=1 if who.waits or simulated else CHUNK,
-        )
-
-    who = [choose_agent(name, model, few_shot) for name in agent]
-    threads = simulated or any(each.waits for each in who)
-    _write(
-        _Target(file, out, limit, lean, "runs", "trajectory"), who, work, workers, threads=threads
-    )
+    agents = _chosen(agent, model, few_shot)
+    order = _Order(file, out, limit, lean, agents, "runs", "trajectory", first)
+    work = partial(run_lines, environment=environment, round_limit=max_rounds)
+    waits = env is EnvironmentKind.SIMULATED or any(who.waits for who in agents.values())
+    _write(order, work, workers, waits=waits)
 
 
 def replan(
@@ -130,99 +119,98 @@ def replan(
     Example: pararecover replan l1.jsonl --agent patch --out answers.jsonl
     """
     check_input(file)
-
-    def work(who: Chosen, found: Iterator[Instance], executor: Executor | None) -> _Made:
-        return replan_many(found, who.factory, executor, chunk=1 if who.waits else CHUNK)
-
-    who = [choose_agent(name, model, few_shot) for name in agent]
-    threads = any(each.waits for each in who)
-    _write(
-        _Target(file, out, limit, lean, "answers", "replan"), who, work, workers, threads=threads
-    )
+    agents = _chosen(agent, model, few_shot)
+    order = _Order(file, out, limit, lean, agents, "answers", "replan")
+    _write(order, replan_many, workers, waits=any(who.waits for who in agents.values()))
 
 
-_Made = (
-    Generator[Line, None, None] | Generator[Replan | Failed, None, None]
-)  # what an agent made of its instances, in their order
+def _chosen(names: list[str], model: str, few_shot: bool) -> dict[str, Chosen]:
+    """Agents by what they are called in records, each once."""
+    chosen = [choose_agent(name, model, few_shot) for name in names]
+    return {who.name: who for who in chosen}
 
 
-class _Target(NamedTuple):
-    """Which instances to work on, and where what comes of them goes."""
+_Made = Line | Replan | Failed  # what comes of a job
+
+
+class _Order(NamedTuple):
+    """What which agents are to make of which instances, and where it goes.
+
+    Attributes:
+        agents: By name, as they are called in records.
+        first: Answers that were given before, by their instance's key.
+    """
 
     file: Path
     out: Path
     limit: int
     lean: bool
+    agents: dict[str, Chosen]
     what: str
     kind: str
+    first: Mapping[str, Replan] = {}
+
+    def jobs(self, records: RecordFile, under_way: deque[tuple[Instance, str]]) -> Iterator[Job]:
+        """What is not in the file yet, by instance, so that a stop leaves all agents equally far.
+
+        Each job's instance and agent wait in ``under_way`` for what comes of it.
+        """
+        for instance in islice(instances(self.file), self.limit or None):
+            for name, who in self.agents.items():
+                if (self.kind, instance.key, name) not in records.done:
+                    under_way.append((instance, name))
+                    yield Job(instance, who.factory, self.first.get(instance.key))
 
 
 def _write(
-    target: _Target,
-    agents: list[Chosen],
-    work: Callable[[Chosen, Iterator[Instance], Executor | None], _Made],
-    workers: int,
-    *,
-    threads: bool,
+    order: _Order, work: Callable[..., Generator[_Made, None, None]], workers: int, *, waits: bool
 ) -> None:
-    """Let each agent work on what it has not finished; exit 1 where some got no answer."""
-    failed = 0
+    """Let the agents do what is not done; exit 1 where some got no answer."""
+    under_way: deque[tuple[Instance, str]] = deque()
     with (
-        record_file(target.out) as records,
-        executor_of(workers, threads=threads) as executor,
+        record_file(order.out) as records,
+        executor_of(workers, threads=waits) as executor,
     ):
-        for who in agents:
-            kept: dict[str, Instance] = {}
-            found = islice(instances(target.file), target.limit or None)
-            made = work(
-                who, _keeping(waiting(found, records, target.kind, who.name), kept), executor
-            )
+        jobs = order.jobs(records, under_way)
+        with closing(work(jobs, executor=executor, chunk=1 if waits else CHUNK)) as made:
             try:
-                done, lost = _take(target, who.name, made, kept, records)
+                done, failed = _take(order, made, under_way, records)
             except KeyboardInterrupt:
-                made.close()
-                raise stopped(records.count(target.kind), target.what, target.out) from None
-            failed += lost
-            held = f"{target.out} holds {records.count(target.kind):,}"
-            typer.echo(f"{done:,} {target.what} by {who.name}; {held}", err=True)
+                raise stopped(records.count(order.kind), order.what, order.out) from None
+        count = records.count(order.kind)
+    by_agent = ", ".join(f"{done[name]:,} {order.what} by {name}" for name in order.agents)
+    typer.echo(f"{by_agent}; {order.out} holds {count:,}", err=True)
     if failed:
         raise typer.Exit(1)
 
 
-def _keeping(found: Iterator[Instance], kept: dict[str, Instance]) -> Iterator[Instance]:
-    """Instances on their way; each is kept until what comes of it is written."""
-    for instance in found:
-        kept[instance.key] = instance
-        yield instance
-
-
 def _take(
-    target: _Target, name: str, made: _Made, kept: dict[str, Instance], records: RecordFile
-) -> tuple[int, int]:
-    """Write what an agent made as it comes; how much it was, and how many got no answer."""
-    done = failed = 0
-    total = target.limit or lines_in(target.file)
-    with progress(f"{name} on {target.file.name}", total) as step:
+    order: _Order,
+    made: Iterator[_Made],
+    under_way: deque[tuple[Instance, str]],
+    records: RecordFile,
+) -> tuple[Counter[str], int]:
+    """Write what is made as it comes; how much by each agent, and how often there was no answer."""
+    done: Counter[str] = Counter()
+    failed = 0
+    total = order.limit or lines_in(order.file)
+    agents = ", ".join(order.agents)
+    with progress(f"{agents} on {order.file.name}", total and total * len(order.agents)) as step:
         for record in made:
             step()
+            instance, name = under_way.popleft()
             if isinstance(record, Line) and record.outcome == OutcomeKind.UNAVAILABLE:
-                record = Failed(kept[record.instance], record.said)
+                record = Failed(record.said)
             if isinstance(record, Failed):
-                _say(record)
-                kept.pop(record.instance.key, None)
+                where = f"instance {instance.id or instance.key}, agent {name}"
+                typer.echo(printable(f"{where}: no answer ({record.reason})"), err=True)
                 failed += 1
                 continue
-            instance = kept.pop(record.instance)
-            if not target.lean:
+            if not order.lean:
                 records.add(instance)
             if isinstance(record, Line):
-                records.add_line(record, answers=not target.lean)
+                records.add_line(record, answers=not order.lean)
             else:
                 records.add(record)
-            done += 1
+            done[name] += 1
     return done, failed
-
-
-def _say(failed: Failed) -> None:
-    where = failed.instance.id or failed.instance.key
-    typer.echo(printable(f"instance {where}: no answer ({failed.reason})"), err=True)

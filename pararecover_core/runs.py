@@ -38,8 +38,11 @@ from pararecover_core.sandbox.registry import tools
 from pararecover_core.sandbox.success import correct
 from pararecover_core.scores import BROKEN_OFF, run_efficacy, tool_use_efficiency
 
-CHUNK = 5
-"""Instances that travel to a worker together: few, so that all workers end at about one time."""
+CHUNK = 10
+"""Jobs that travel to a worker together: few, so that all workers end at about one time.
+
+An instance that several of them share travels once.
+"""
 
 EnvironmentFactory = Callable[[Instance], Environment]
 """Makes what runs the calls of one instance."""
@@ -75,15 +78,20 @@ ENVIRONMENTS: dict[EnvironmentKind, EnvironmentFactory] = {
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One run to make: where it starts, and an answer that was already given."""
+    """One agent's work on one instance.
+
+    Attributes:
+        agent: Makes the agent.
+        first: An answer that was already given, with which a run begins.
+    """
 
     instance: Instance
+    agent: AgentFactory
     first: Replan | None = None
 
 
 def run_many(
     jobs: Iterable[Job],
-    agent: AgentFactory,
     environment: EnvironmentFactory,
     *,
     round_limit: int = ROUND_LIMIT,
@@ -96,20 +104,17 @@ def run_many(
     Each run names the key of the answer that it begins with as ``replan`` in ``extra``.
 
     Args:
-        jobs: N jobs, read as they are needed.
-        agent: Makes the agent of an instance.
+        jobs: N jobs, read as they are needed; those of one instance best one after another.
         environment: Makes the environment of an instance.
         round_limit: Rounds after which a run has failed, >= 1.
         executor: Where runs are made side by side; None for this thread.
         cancelled: Asked before every round; only for threads, a process cannot see it.
-        chunk: Runs that travel together; 1 where each waits for a model.
+        chunk: Jobs that travel together; 1 where each waits for a model.
 
     Raises:
         InputError: An instance does not fit the agent or the environment.
     """
-    work = partial(
-        _run, agent=agent, environment=environment, round_limit=round_limit, cancelled=cancelled
-    )
+    work = partial(_run, environment=environment, round_limit=round_limit, cancelled=cancelled)
     yield from ordered(work, jobs, executor, chunk=chunk, ahead=_ahead(chunk))
 
 
@@ -168,7 +173,6 @@ def first_answer(trajectory: Trajectory) -> Replan | None:
 
 def run_lines(
     jobs: Iterable[Job],
-    agent: AgentFactory,
     environment: EnvironmentFactory,
     *,
     round_limit: int = ROUND_LIMIT,
@@ -176,20 +180,17 @@ def run_lines(
     chunk: int = CHUNK,
 ) -> Generator[Line, None, None]:
     """As ``run_many``, each run as a line."""
-    work = partial(
-        _run_line, agent=agent, environment=environment, round_limit=round_limit, cancelled=None
-    )
+    work = partial(_run_line, environment=environment, round_limit=round_limit, cancelled=None)
     yield from ordered(work, jobs, executor, chunk=chunk, ahead=_ahead(chunk))
 
 
 def _run_line(
     job: Job,
-    agent: AgentFactory,
     environment: EnvironmentFactory,
     round_limit: int,
     cancelled: Callable[[], bool] | None,
 ) -> Line:
-    made = _run(job, agent, environment, round_limit, cancelled)
+    made = _run(job, environment, round_limit, cancelled)
     return as_line(made, first_answer(made) if job.first is None else None)
 
 
@@ -200,14 +201,13 @@ def _ahead(chunk: int) -> int:
 
 def _run(
     job: Job,
-    agent: AgentFactory,
     environment: EnvironmentFactory,
     round_limit: int,
     cancelled: Callable[[], bool] | None,
 ) -> Trajectory:
     trajectory = run(
         job.instance,
-        agent(job.instance),
+        job.agent(job.instance),
         environment(job.instance),
         first=job.first,
         round_limit=round_limit,
@@ -225,34 +225,27 @@ def _never() -> bool:
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """An instance that an agent gave no answer to, and why."""
+    """A job that came to no answer, and why."""
 
-    instance: Instance
     reason: str
 
 
 def replan_many(
-    instances: Iterable[Instance],
-    agent: AgentFactory,
-    executor: Executor | None = None,
-    *,
-    chunk: int = CHUNK,
+    jobs: Iterable[Job], executor: Executor | None = None, *, chunk: int = CHUNK
 ) -> Generator[Replan | Failed, None, None]:
-    """One answer to each instance, in order.
+    """One answer for each job, in order.
 
     Raises:
         InputError: An instance does not fit the agent.
     """
-    yield from ordered(
-        partial(_replan, agent=agent), instances, executor, chunk=chunk, ahead=_ahead(chunk)
-    )
+    yield from ordered(_replan, jobs, executor, chunk=chunk, ahead=_ahead(chunk))
 
 
-def _replan(instance: Instance, agent: AgentFactory) -> Replan | Failed:
+def _replan(job: Job) -> Replan | Failed:
     try:
-        return replan(instance, agent(instance))
+        return replan(job.instance, job.agent(job.instance))
     except AgentError as error:
-        return Failed(instance, str(error))
+        return Failed(str(error))
 
 
 def goals_of(instance: Instance) -> Sequence[Sequence[Any]] | None:

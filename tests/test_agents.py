@@ -29,7 +29,8 @@ def instances():
 
 @cache
 def runs(agent):
-    return tuple(run_many(map(Job, instances()), partial(agent_for, agent), sandbox_for))
+    who = partial(agent_for, agent)
+    return tuple(run_many((Job(each, who) for each in instances()), sandbox_for))
 
 
 def mean(agent, figure):

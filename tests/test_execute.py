@@ -206,7 +206,7 @@ def test_an_answer_that_was_given_before_comes_first():
     draft = advanced(two_steps(), instance().observations)
     draft["2"]["para"] = {"first": "$1.total_amount", "second": 40}
     first = Replan("r1", "k1", "other", "Forty.", Plan.parse(draft.given()))
-    (trajectory,) = run_many([Job(instance(), first)], partial(agent_for, "ignore"), sandbox_for)
+    (trajectory,) = run_many([Job(instance(), partial(agent_for, "ignore"), first)], sandbox_for)
     assert trajectory.rounds[1].thought == "Forty."
     assert trajectory.rounds[1].observations[0].result == '{"total_amount":43}'
     assert trajectory.extra["replan"] == "r1"
@@ -266,7 +266,7 @@ def test_an_agent_without_an_answer_is_listed_and_the_others_go_on():
         return Scripted(AgentError("quota") if start.id == "1" else go_on)
 
     other = msgspec.structs.replace(instance(), key="k2", id="2")
-    one, two = replan_many([instance(), other], make)
+    one, two = replan_many([Job(instance(), make), Job(other, make)])
     assert isinstance(one, Failed)
     assert one.reason == "quota"
     assert two.instance == "k2"
@@ -315,7 +315,8 @@ def sample():
 
 
 def texts(executor=None):
-    runs = run_many(map(Job, sample()), partial(agent_for, "patch"), sandbox_for, executor=executor)
+    jobs = (Job(each, partial(agent_for, "patch")) for each in sample())
+    runs = run_many(jobs, sandbox_for, executor=executor)
     return [str(to_data(run)) for run in runs]
 
 

@@ -99,6 +99,24 @@ def test_running_again_changes_nothing_and_a_cut_file_is_completed(folder, tmp_p
         assert target.read_bytes() == b"".join(lines[:42])  # 14 of each
 
 
+def test_several_agents_go_from_instance_to_instance_and_each_counts_once(folder, tmp_path):
+    words = "--agent", "ignore", "--agent", "patch", "--agent", "ignore"
+    for workers in (1, 2):
+        out = tmp_path / f"{workers}.jsonl"
+        result = pararecover("run", folder / "l1.jsonl", *words, "--workers", workers, "--out", out)
+        assert f"14 runs by ignore, 14 runs by patch; {out} holds 28" in result.stderr
+    made = records(tmp_path / "1.jsonl", Trajectory)
+    assert [run.agent for run in made] == ["ignore", "patch"] * 14
+    assert [run.instance for run in made[::2]] == [run.instance for run in made[1::2]]
+    whole = (tmp_path / "1.jsonl").read_bytes()
+    assert (tmp_path / "2.jsonl").read_bytes() == whole
+    one_by_one = {line_of(run) for run in records(folder / "t.jsonl", Trajectory)}
+    assert {line_of(run) for run in made} <= one_by_one
+    out.write_bytes(b"".join(whole.splitlines(keepends=True)[:13]))  # stopped between two agents
+    pararecover("run", folder / "l1.jsonl", *words, "--out", out)
+    assert out.read_bytes() == whole
+
+
 def test_lean_leaves_the_instances_out(folder, tmp_path):
     out = tmp_path / "lean.jsonl"
     pararecover("run", folder / "l1.jsonl", "--agent", "retry", "--out", out, "--lean")
